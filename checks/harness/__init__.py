@@ -1,0 +1,1 @@
+"""The tool behind the Makefile: grades solutions and prints what a candidate reads."""
