@@ -27,7 +27,8 @@ class Verdict:
     """The verdict on one file.
 
     `checks` holds every check of the kata in the order of its file. `message` says
-    what is wrong where no check can: not ready, stopped, fault. `output` is what the
+    what is wrong where no check can: not ready, stopped, fault. `mistakes` are the ids
+    of the known mistakes that the file makes. `output` is what the
     candidate's code printed. `seconds` is the wall clock from fork to verdict.
     """
 
@@ -38,6 +39,7 @@ class Verdict:
     seconds: float
     message: str = ""
     mistakes: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()  # a sentence for each of the mistakes
     output: str = ""
 
     @property
@@ -58,5 +60,5 @@ class Verdict:
             ],
             "mistakes": list(self.mistakes),
             "seconds": round(self.seconds, 3),
-            "message": self.message,
+            "message": self.message or "\n".join(self.named),
         }

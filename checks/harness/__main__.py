@@ -1,0 +1,5 @@
+"""`python -m checks.harness WORD ...`."""
+
+from checks.harness.cli import main
+
+raise SystemExit(main())
