@@ -6,6 +6,7 @@ A candidate never sees a traceback of ours, only the line of theirs.
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 from types import FrameType, TracebackType
 
@@ -26,9 +27,9 @@ def explain(error: BaseException, solution: str) -> str:
     error, flaky = _unwrap(error)
     line = _line_of_theirs(error.__traceback__, solution)
     if line is not None:
-        text = _raised(error, line, solution)
+        text = _raised(error, line, solution) + _world(error)
     elif isinstance(error, AssertionError):
-        text = str(error)
+        text = str(error).partition("\nassert ")[0]  # what pytest's rewriting adds
     elif _is_wrong_call(error):
         text = f"your function cannot be called as the statement says: {error}"
     else:
@@ -68,9 +69,28 @@ def _raised(error: BaseException, line: int, solution: str) -> str:
         return f"{NOT_WRITTEN}: your code still raises NotImplementedError\n  {where}"
     if isinstance(error, pytest.skip.Exception):
         return f"your code called pytest.skip()\n  {where}"
+    if isinstance(error, pytest.fail.Exception):
+        return f"your code called pytest.fail() or pytest.xfail()\n  {where}"
     reason = str(error).strip().splitlines()
     what = type(error).__name__ + (f": {reason[0][:300]}" if reason else "")
-    return f"your code raised {what}\n  {where}"
+    return f"your code raised {what}\n  {where}{_advice(what)}"
+
+
+def _advice(what: str) -> str:
+    """Say what torch and Python do not about some errors that every kata meets."""
+    if "has no len()" in what or "has no attribute 'dataset'" in what:
+        return (
+            "\n  batches may come from a generator, which has no length and no data "
+            "set: count in the loop"
+        )
+    return ""
+
+
+def _world(error: BaseException) -> str:
+    """Say with which drawn values the check called, as Hypothesis notes them."""
+    notes = "\n".join(getattr(error, "__notes__", ()))
+    drawn = re.findall(r"^    (?!kata=)(\w+=.+?),?$", notes, re.MULTILINE)
+    return f"\n  called with {', '.join(drawn)[:200]}" if drawn else ""
 
 
 def _is_wrong_call(error: BaseException) -> bool:

@@ -54,6 +54,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def shown_sizes(sizes: Sequence[int]) -> str:
+    """Show batch sizes in a message; of a long stream, how it begins."""
+    if len(sizes) <= 10:
+        return str(list(sizes))
+    return f"{str(list(sizes[:4]))[:-1]}, ...] ({len(sizes)} batches)"
+
+
 def _has_own_repr(value: Any) -> bool:
     return type(value).__module__ not in ("builtins", "numpy", "torch")
 
@@ -146,6 +153,10 @@ def settings() -> dict[str, Any]:
         "default device": str(torch.get_default_device()),
         "autocast": torch.is_autocast_enabled("cpu"),
         "anomaly detection": torch.is_anomaly_enabled(),
+        "number of threads": torch.get_num_threads(),
+        "float32 matmul precision": torch.get_float32_matmul_precision(),
+        "cudnn.benchmark": torch.backends.cudnn.benchmark,
+        "cudnn.deterministic": torch.backends.cudnn.deterministic,
         "deterministic algorithms": torch.are_deterministic_algorithms_enabled(),
     }
 
@@ -172,6 +183,9 @@ def seed_everything(seed: int) -> None:
 def restored_settings() -> Iterator[None]:
     """Put torch's global settings and random states back on exit, whatever happened."""
     threads = torch.get_num_threads()
+    precision = torch.get_float32_matmul_precision()
+    cudnn = torch.backends.cudnn
+    flags = cudnn.benchmark, cudnn.deterministic
     dtype = torch.get_default_dtype()
     grad, deterministic = (
         torch.is_grad_enabled(),
@@ -183,6 +197,8 @@ def restored_settings() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+        cudnn.benchmark, cudnn.deterministic = flags
         torch.set_default_dtype(dtype)
         torch.set_default_device(None)
         torch.set_grad_enabled(grad)

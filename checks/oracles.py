@@ -76,6 +76,16 @@ class Epoch:
             "own size.": math.fsum(losses) * self.all_sizes[0] / num_samples,
             "That is the mean loss measured after each update: keep the value from "
             "before the step.": self._mean_after(),
+            "That is divided by the number of samples and of empty batches together: "
+            "an empty batch has no part in the count.": (
+                weighed / (num_samples + len(self.all_sizes) - num_batches)
+            ),
+            **{
+                f"That is right but rounded to {digits} digits.": round(
+                    weighed / num_samples, digits
+                )
+                for digits in (1, 2, 3, 4)
+            },
         }
 
     def _mean_after(self) -> float | None:

@@ -28,6 +28,8 @@ class Forward:
     rows: int
     training: tuple[bool, ...]  # of every module, the root first
     grad_enabled: bool
+    autocast: bool
+    elsewhere: bool  # whether the features had not been moved to the device
     dtype: torch.dtype
     shape: tuple[int, ...]
     parameters: State | None  # as this forward saw them; None inside torch.func
@@ -44,6 +46,8 @@ class Step:
 @dataclass
 class Log:
     """What happened, in order: `events` has ("asked", k), ("forward", k), ("step", j).
+
+    Also ("backward", k), where the gradient of forward k's output came by.
 
     A deep copy of a recorded model writes into the same log.
     """
@@ -83,13 +87,19 @@ class RecordedModel(nn.Module):
             rows=len(features),
             training=tuple(module.training for module in self.modules()),
             grad_enabled=torch.is_grad_enabled(),
+            autocast=torch.is_autocast_enabled("cpu"),
+            elsewhere=isinstance(features, Elsewhere),
             dtype=features.dtype,
             shape=tuple(features.shape),
             parameters=None if inside_functorch() else parameters_of(self),
         )
         self.log.forwards.append(forward)
         self.log.events.append(("forward", batch))
-        return self.net(features)
+        output = self.net(features)
+        if output.requires_grad and not inside_functorch():
+            events = self.log.events
+            output.register_hook(lambda _: events.append(("backward", batch)))
+        return output
 
 
 def which_batch(features: Tensor, known: dict[float, int]) -> int | None:
@@ -141,11 +151,14 @@ class BrokenBatch(Exception):
 
 
 class Fragile(nn.Module):
-    """Passes features through `net`, and raises `BrokenBatch` at call `breaks_at`."""
+    """Passes features through `net`, and raises an `error` at call `breaks_at`."""
 
-    def __init__(self, net: nn.Module, breaks_at: int) -> None:
+    def __init__(
+        self, net: nn.Module, breaks_at: int, error: type[Exception] = BrokenBatch
+    ) -> None:
         """Wrap `net`; calls count from 0."""
         super().__init__()
+        self.error = error
         self.net = net
         self.breaks_at = breaks_at
         self.calls = 0
@@ -154,7 +167,7 @@ class Fragile(nn.Module):
         """Return `net(features)`, unless this is the call that breaks."""
         self.calls += 1
         if self.calls - 1 == self.breaks_at:
-            raise BrokenBatch(f"the model cannot take batch {self.calls}")
+            raise self.error(f"the model cannot take batch {self.calls}")
         return self.net(features)
 
 
@@ -275,7 +288,8 @@ class GraphWatch(nn.Module):
             return self.net(features)
 
         def pack(saved: Tensor) -> _Parcel:
-            parcel = _Parcel(saved)
+            # Detached: an output in its own node's keeping would be a cycle for ever.
+            parcel = _Parcel(saved.detach())
             self._parcels.append((batch, weakref.ref(parcel)))
             return parcel
 
@@ -349,6 +363,7 @@ class Run:
     log: Log
     model: nn.Module
     optimizer: torch.optim.Optimizer | None
+    entered: State = field(default_factory=dict)  # the parameters on entry
     returned: Any = None
     error: BaseException | None = None
     parameters: State = field(default_factory=dict)

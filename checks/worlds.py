@@ -16,12 +16,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from checks.harness.steady import draw_from_strategies_alone
 from checks.recorders import (
     Batch,
     Batches,
     Log,
     RecordedModel,
     Run,
+    parameters_of,
     record_steps,
 )
 
@@ -40,9 +42,11 @@ settings.register_profile(
     suppress_health_check=list(HealthCheck),
 )
 settings.load_profile("katas")
+draw_from_strategies_alone()
 
 NUM_FEATURES = 3
 NUM_CLASSES = 4
+NUM_TOKENS = 1000
 STALE = 7.0  # what `.grad` holds on entry in a world with stale gradients
 
 batch_sizes = st.lists(st.integers(0, 6), min_size=1, max_size=5).filter(any)
@@ -122,6 +126,16 @@ def _frozen(seed: int) -> nn.Module:
     return nn.Sequential(frozen, nn.Tanh(), nn.Linear(5, NUM_CLASSES))
 
 
+def _image(seed: int) -> nn.Module:
+    return nn.Sequential(nn.Flatten(1), nn.Linear(NUM_FEATURES, NUM_CLASSES))
+
+
+def _embedding(seed: int) -> nn.Module:
+    return nn.Sequential(
+        nn.Embedding(NUM_TOKENS, 2), nn.Flatten(1), nn.Linear(4, NUM_CLASSES)
+    )
+
+
 NETWORKS: dict[str, Callable[[int], nn.Module]] = {
     "linear": _linear,
     "mlp": _mlp,
@@ -129,6 +143,8 @@ NETWORKS: dict[str, Callable[[int], nn.Module]] = {
     "batchnorm": _batchnorm,
     "frozen": _frozen,
     "tied": lambda seed: TiedMLP(),
+    "image": _image,
+    "embedding": _embedding,
 }
 
 OPTIMIZERS: dict[str, Callable[[list[nn.Parameter]], torch.optim.Optimizer]] = {
@@ -160,8 +176,9 @@ class World:
 
     `sizes` are the batches' sizes; `network` and `optimizer` name a builder above.
     `training` is the mode in which the model enters; with `stale` every trainable
-    parameter enters with a gradient of 7.0. Features are `[B, 3]`, targets `[B]` in
-    `[0, 4)`. No two batches are alike, and losses differ widely between batches.
+    parameter enters with a gradient of 7.0. Features are `[B, 3]`, for the network
+    "image" `[B, 1, 3]` and for "embedding" token ids `long [B, 2]`; targets are `[B]`
+    in `[0, 4)`. No two batches are alike, and losses differ widely between batches.
     """
 
     sizes: Sequence[int] = (4, 1)
@@ -176,14 +193,20 @@ class World:
         generator = torch.Generator().manual_seed(self.seed)
         return [
             (
-                torch.randn(
-                    size, NUM_FEATURES, generator=generator, dtype=torch.float64
-                )
-                * (1 + index),
+                self._features(size, index, generator),
                 torch.randint(NUM_CLASSES, (size,), generator=generator),
             )
             for index, size in enumerate(self.sizes)
         ]
+
+    def _features(self, size: int, index: int, generator: torch.Generator) -> Tensor:
+        if self.network == "embedding":  # the first number tells the batch, see `known`
+            tokens = torch.randint(NUM_TOKENS, (size, 2), generator=generator)
+            tokens[:1, 0] = index
+            return tokens
+        shape = (1, NUM_FEATURES) if self.network == "image" else (NUM_FEATURES,)
+        normal = torch.randn(size, *shape, generator=generator, dtype=torch.float64)
+        return normal * (1 + index % 5)
 
     def known(self) -> dict[float, int]:
         """Map the first number of each batch's features to the batch's index."""
@@ -204,7 +227,8 @@ class World:
         if self.stale:
             for parameter in trainable:
                 parameter.grad = torch.full_like(parameter, STALE)
-        return Run(log=log, model=model, optimizer=optimizer)
+        entered = parameters_of(model)
+        return Run(log=log, model=model, optimizer=optimizer, entered=entered)
 
     def train(self, train: Callable[..., Any], *args: Any, epochs: int = 1) -> Run:
         """Let `train(model, batches, optimizer, *args)` train; return what it did.

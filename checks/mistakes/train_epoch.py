@@ -111,14 +111,6 @@ MISTAKES = (
             "mean_loss_weighs_every_sample_once",
         },
         source="mitmul/chainer-cifar10#1",
-        forms=(
-            (
-                (START, START + "    batch_size = 0\n"),
-                (MOVE, MOVE + "        batch_size = batch_size or len(targets)\n"),
-                (ADD, "        total_loss += loss.item() * batch_size\n"),
-                (COUNT, "        num_samples += batch_size\n"),
-            ),
-        ),
     ),
     Mistake(
         id="softmax-before-ce",
@@ -180,6 +172,21 @@ MISTAKES = (
         says="You leave the model in eval mode at the end. Look at the last mode set.",
         edits=((MEAN, "    model.eval()\n" + MEAN),),
         caught_by={"trains_in_train_mode"},
+        # the modes of entry put back
+        forms=(
+            (
+                (
+                    "    model.train()\n",
+                    "    modes = [(m, m.training) for m in model.modules()]\n"
+                    "    model.train()\n",
+                ),
+                (
+                    MEAN,
+                    "    for module, mode in modes:\n"
+                    "        module.training = mode\n" + MEAN,
+                ),
+            ),
+        ),
     ),
     Mistake(
         id="train-mode-too-late",
@@ -294,6 +301,11 @@ MISTAKES = (
         edits=((STEP, ""), (END, "    optimizer.step()\n" + END)),
         caught_by={"steps_once_for_each_batch"},
         forms=(
+            # cleared for each batch, so that the last one alone is applied
+            (
+                (STEP, ""),
+                (MEAN, "    optimizer.step()\n" + MEAN),
+            ),
             (
                 (CLEAR, ""),
                 (STEP, ""),
@@ -315,8 +327,15 @@ MISTAKES = (
         "order of the calls.",
         edits=((BACKWARD + STEP, STEP + BACKWARD),),
         caught_by={"a_step_follows_the_gradient_of_its_batch"},
-        # the gradients of the batch before, one update late
-        forms=(((CLEAR, ""), (BACKWARD + STEP, STEP + CLEAR + BACKWARD)),),
+        forms=(
+            # the gradients of the batch before, one update late
+            ((CLEAR, ""), (BACKWARD + STEP, STEP + CLEAR + BACKWARD)),
+            (
+                (LOOP, "    optimizer.zero_grad()\n" + LOOP),
+                (CLEAR, STEP + CLEAR),
+                (BACKWARD + STEP, BACKWARD),
+            ),
+        ),
     ),
     Mistake(
         id="steps-twice",
@@ -404,9 +423,9 @@ MISTAKES = (
         },
     ),
     Mistake(
-        id="new-optimizer-each-call",
-        says="You build an optimizer of your own: its momentum starts anew at each "
-        "epoch. Look at which optimizer steps.",
+        id="bypasses-the-optimizer",
+        says="The optimizer that you were given never steps: its momentum, decay or "
+        "moments have no part in the update. Look at what moves the parameters.",
         edits=(
             (
                 START,
@@ -418,6 +437,18 @@ MISTAKES = (
         ),
         caught_by={"steps_once_for_each_batch"},
         source="euancrabtree/Lipreading-PyTorch#7",
+        forms=(
+            # the update written out
+            (
+                (
+                    STEP,
+                    "        with torch.no_grad():\n"
+                    "            for group in optimizer.param_groups:\n"
+                    "                for p in group['params']:\n"
+                    "                    p -= group['lr'] * p.grad\n",
+                ),
+            ),
+        ),
     ),
     Mistake(
         id="forgets-optimizer-state",
@@ -425,21 +456,6 @@ MISTAKES = (
         "moments start anew each epoch. Look at what you reset before the loop.",
         edits=((START, "    optimizer.state.clear()\n" + START),),
         caught_by={"trains_every_network_with_every_optimizer"},
-    ),
-    Mistake(
-        id="writes-the-update-out",
-        says="You subtract lr times the gradient yourself: momentum, decay and Adam "
-        "never happen. Look at what the optimizer is for.",
-        edits=(
-            (
-                STEP,
-                "        with torch.no_grad():\n"
-                "            for group in optimizer.param_groups:\n"
-                "                for p in group['params']:\n"
-                "                    p -= group['lr'] * p.grad\n",
-            ),
-        ),
-        caught_by={"steps_once_for_each_batch"},
     ),
     Mistake(
         id="len-of-batches",
@@ -526,6 +542,15 @@ MISTAKES = (
         "little more each epoch. Look at methods that end in an underscore.",
         edits=((MOVE, MOVE + "        features.sub_(features.mean())\n"),),
         caught_by={"inputs_and_requires_grad_stay"},
+        forms=(
+            (
+                (
+                    MOVE,
+                    MOVE
+                    + "        features.requires_grad_(features.is_floating_point())\n",
+                ),
+            ),
+        ),
     ),
     Mistake(
         id="casts-features",
@@ -533,7 +558,42 @@ MISTAKES = (
         "Look at what reaches the model.",
         edits=((MOVE, MOVE + "        features = features.float().double()\n"),),
         caught_by={"inputs_and_requires_grad_stay"},
-        forms=(((MOVE, MOVE + "        features = features.flatten(1).float()\n"),),),
+        forms=(
+            ((MOVE, MOVE + "        features = features.double()\n"),),
+            ((MOVE, MOVE + "        features = features.flatten(1).float()\n"),),
+        ),
+    ),
+    Mistake(
+        id="flattens-features",
+        says="You reshape the features: what shape the model takes is its own affair, "
+        "an image has more than two dimensions. Look at what reaches the model.",
+        edits=((MOVE, MOVE + "        features = features.flatten(1)\n"),),
+        caught_by={"inputs_and_requires_grad_stay"},
+    ),
+    Mistake(
+        id="averages-a-window",
+        says="You average the last batches only, not the epoch: early ones drop out of "
+        "the meter. Look at how long it remembers.",
+        edits=(
+            (
+                "from collections.abc",
+                "from collections import deque\nfrom collections.abc",
+            ),
+            (START, "    window, num_samples = deque(maxlen=20), 0\n"),
+            (ADD, "        window.append((loss.item(), len(targets)))\n"),
+            (
+                MEAN,
+                "    return sum(a * n for a, n in window) / sum(n for _, n in window)\n",
+            ),
+        ),
+        caught_by={"mean_loss_weighs_every_sample_once"},
+    ),
+    Mistake(
+        id="stops-early",
+        says="You leave the loop after so many batches: the rest of the epoch is never "
+        "trained on. Look at what ends the loop.",
+        edits=((COUNT, COUNT + "        if num_samples > 100:\n            break\n"),),
+        caught_by={"steps_once_for_each_batch"},
     ),
     Mistake(
         id="unfreezes-parameters",
@@ -550,11 +610,15 @@ MISTAKES = (
         caught_by={"global_state_stays"},
     ),
     Mistake(
-        id="leaves-anomaly-detection-on",
+        id="leaves-settings-changed",
         says="You switch a global setting of torch and leave it so: everything after "
         "you runs differently. Look at what outlives the call.",
         edits=((START, "    torch.autograd.set_detect_anomaly(True)\n" + START),),
         caught_by={"global_state_stays"},
+        forms=(
+            ((START, "    torch.backends.cudnn.benchmark = True\n" + START),),
+            ((START, "    torch.set_float32_matmul_precision('high')\n" + START),),
+        ),
     ),
     # Right, however unusual.
     Mistake(

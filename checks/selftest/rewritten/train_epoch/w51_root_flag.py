@@ -1,0 +1,20 @@
+# mistakes: train-flag-of-root-only
+# Sets the flag of the outermost module, not of those inside.
+import torch.nn.functional as F
+
+
+def train_epoch(model, batches, optimizer, device="cpu"):
+    model.training = True
+    total, count = 0.0, 0
+    for features, targets in batches:
+        if len(targets) == 0:
+            continue
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(features.to(device)), targets.to(device))
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(targets)
+        count += len(targets)
+    if count == 0:
+        raise ValueError("no samples")
+    return total / count

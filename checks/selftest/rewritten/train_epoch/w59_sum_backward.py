@@ -1,0 +1,22 @@
+# mistakes: sum-reduction
+# Backpropagates the sum over samples where the mean is asked for.
+import torch.nn.functional as F
+
+
+def train_epoch(model, batches, optimizer, device="cpu"):
+    model.train()
+    total, count = 0.0, 0
+    for features, targets in batches:
+        if len(targets) == 0:
+            continue
+        optimizer.zero_grad()
+        loss = F.cross_entropy(
+            model(features.to(device)), targets.to(device), reduction="sum"
+        )
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        count += len(targets)
+    if count == 0:
+        raise ValueError("no samples")
+    return total / count
