@@ -251,6 +251,8 @@ class Elsewhere(torch.Tensor):
 
 
 def _is_here(operand: Any) -> bool:
+    if isinstance(operand, (list, tuple)):
+        return any(map(_is_here, operand))
     return (
         isinstance(operand, Tensor)
         and not isinstance(operand, Elsewhere)
@@ -259,6 +261,8 @@ def _is_here(operand: Any) -> bool:
 
 
 def _inner(operand: Any) -> Any:
+    if isinstance(operand, (list, tuple)):  # of torch.cat, say
+        return type(operand)(map(_inner, operand))
     return operand.inner if isinstance(operand, Elsewhere) else operand
 
 

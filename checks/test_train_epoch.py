@@ -7,6 +7,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from checks import judging
+from checks.claims import (
+    assert_batches_stay,
+    assert_features_came_through,
+    assert_flags_stay,
+    assert_global_state_stays,
+)
 from checks.judging import (
     difference,
     hint,
@@ -502,65 +508,17 @@ def test_inputs_and_requires_grad_stay(kata, sizes, seed, network):
     world = World(sizes, seed, network)
     run = world.begin()
     batches, copies = world.batches(), world.batches()
-    flags = {name: p.requires_grad for name, p in run.model.named_parameters()}
 
     kata.train_epoch(run.model, batches, run.optimizer)
 
-    came = copies[0][0]
-    shapes = {tuple(features.shape) for features, _ in copies}
-    for forward in run.log.forwards:
-        assert (forward.dtype, forward.autocast) == (came.dtype, False), (
-            f"{came.dtype} features reached the model as {forward.dtype}"
-            f"{', under autocast' if forward.autocast else ''}: pass them on as they "
-            "came, in the model's own precision"
-        )
-        is_known = forward.batch is not None and forward.shape in shapes
-        assert is_known, (
-            f"the model was called with features of shape {forward.shape} that are "
-            f"none of the batches', which have {sorted(shapes)}: pass them on as they "
-            "came"
-        )
-    for index, (batch, copy) in enumerate(zip(batches, copies, strict=True)):
-        for what, ours, theirs in zip(
-            ("features", "targets"), batch, copy, strict=True
-        ):
-            assert torch.equal(ours, theirs), (
-                f"the {what} of batch {index + 1} are not what they were: they are the "
-                "caller's, do not change them in place"
-            )
-            assert not ours.requires_grad, (
-                f"the {what} of batch {index + 1} now require a gradient: they are the "
-                "caller's, and are not trained"
-            )
-    for name, parameter in run.model.named_parameters():
-        assert parameter.requires_grad == flags[name], (
-            f"{name}.requires_grad was {flags[name]}, now it is "
-            f"{parameter.requires_grad}"
-        )
+    assert_features_came_through(run.log, copies)
+    assert_batches_stay(batches, copies)
+    assert_flags_stay(run.model, world.begin().model)
 
 
 def test_global_state_stays(kata):
     """Torch's settings stay, and the random state is not re-seeded."""
-    ends = []
-    for seed in (1, 2):
-        judging.seed_everything(seed)
-        before = judging.settings()
-        World([3, 2]).train(kata.train_epoch)
-        changed = {
-            name: (old, new)
-            for (name, old), new in zip(
-                before.items(), judging.settings().values(), strict=True
-            )
-            if old != new
-        }
-        assert not changed, f"train_epoch left torch's settings changed: {changed}"
-        ends.append(judging.random_states())
-
-    reseeded = [name for name in ends[0] if ends[0][name] == ends[1][name]]
-    assert not reseeded, (
-        f"started from two random states, both ended in the same state of "
-        f"{', '.join(reseeded)}: your code seeds it, and so undoes the caller's seed"
-    )
+    assert_global_state_stays(lambda: World([3, 2]).train(kata.train_epoch))
 
 
 @given(seed=seeds, sizes=st.tuples(st.integers(1, 5), st.integers(1, 5)))
