@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,10 @@ def verdict(
     )
 
 
-def printed(kata: Kata, given: Verdict, named: tuple[str, ...] = ()) -> str:
+def printed(kata: Kata, given: Verdict) -> str:
     """Return how a verdict is printed at 80 columns."""
     to = demo.plain()
-    report.print_verdict(given, to, kata=kata, named=named)
+    report.print_verdict(given, to, kata=kata)
     return demo.text(to)
 
 
@@ -116,7 +117,9 @@ def test_known_mistakes_come_first(kata: Kata) -> None:
     """Their sentences stand above the failing check."""
     says = "You compare with ==, which no NaN equals: [0.5] would. " * 2
 
-    text = printed(kata, verdict(kata, "wrong", WRONG), named=(says.strip(),))
+    given = replace(verdict(kata, "wrong", WRONG), named=(says.strip(),))
+
+    text = printed(kata, given)
 
     assert text.startswith(
         """\
