@@ -373,7 +373,7 @@ def test_two_groups_match_numpy(kata, seed, sizes):
     )
 
 
-def test_batches_of_4_1_2_weigh(kata):
+def test_batches_of_4_and_1_and_2_weigh(kata):
     """Mean losses of 1, 3 and 2 on 4, 1 and 2 samples: the loss is 11/7."""
     losses, sizes = [1.0, 3.0, 2.0], [4, 1, 2]
     batches = [
@@ -396,7 +396,7 @@ def test_batches_of_4_1_2_weigh(kata):
 
 @given(sizes=batch_sizes, steps=counts, seed=seeds)
 @example(sizes=[4, 0, 1, 2], steps=2, seed=0)
-@pytest.mark.needs("batches_of_4_1_2_weigh", "an_empty_batch_does_not_count")
+@pytest.mark.needs("batches_of_4_and_1_and_2_weigh", "an_empty_batch_does_not_count")
 def test_mean_loss_weighs_every_sample_once(kata, sizes, steps, seed):
     """The returned loss is a mean over samples, whatever the groups are."""
     world = GroupWorld(sizes, seed, optimizer="standstill", accumulation_steps=steps)

@@ -41,7 +41,7 @@ from checks.worlds import (
 
 @given(sizes=batch_sizes, seed=seeds)
 @example(sizes=[4, 2, 1], seed=0)
-@example(sizes=[1] * 130, seed=0)
+@example(sizes=[1] * 60, seed=0)
 def test_steps_once_for_each_batch(kata, sizes, seed):
     """The optimizer steps once for each batch that has samples."""
     world = World([n for n in sizes if n], seed)
@@ -349,7 +349,7 @@ def test_batches_of_4_and_1_weigh_to_1_4(kata):
 @given(sizes=batch_sizes, seed=seeds)
 @example(sizes=[4, 0, 1], seed=0)
 @example(sizes=[2, 5, 3], seed=1)
-@example(sizes=[3, 1] * 65, seed=0)
+@example(sizes=[3, 1] * 30, seed=0)
 @pytest.mark.needs("an_empty_batch_is_passed_over")
 def test_mean_loss_weighs_every_sample_once(kata, sizes, seed):
     """The returned loss is a mean over samples, whatever the batches' sizes."""

@@ -103,7 +103,8 @@ def _num(number: int, thing: str) -> str:
 
 
 def _claim(check: Check) -> str:
-    return check.name.replace("_", " ")
+    """Read a check's name as a sentence: weigh_to_1_4 is "weigh to 1.4"."""
+    return re.sub(r"(?<=\d)_(?=\d)", ".", check.name).replace("_", " ")
 
 
 def _split(message: str) -> tuple[str, str]:

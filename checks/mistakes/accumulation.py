@@ -822,7 +822,7 @@ MISTAKES = (
             (LOSS, LOSS.replace("\n", " / len(group)\n")),
             (BACKWARD, "            (loss / group_samples * len(group)).backward()\n"),
         ),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
         source="karpathy/nanoGPT#207",
         forms=(
             (
@@ -850,7 +850,7 @@ MISTAKES = (
             ),
             (MEAN, "    return total_loss / num_batches\n"),
         ),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
         source="Lightning-AI/pytorch-lightning#2924",
         forms=(
             _tutorial(
@@ -872,14 +872,14 @@ MISTAKES = (
             (COUNT, COUNT + "        num_groups += 1\n"),
             (MEAN, "    return total_loss / num_groups\n"),
         ),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
     ),
     Mistake(
         id="divides-by-steps",
         says="You divide the summed loss by the number of steps or batches. Look at the "
         "divisor: it must count samples.",
         edits=((COUNT, "        num_samples += 1\n"),),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
         forms=(((COUNT, "        num_samples += len(group)\n"),),),
     ),
     Mistake(
@@ -887,7 +887,7 @@ MISTAKES = (
         says="You return the loss of the last batch, or of the last group. Look at what "
         "is kept from one group to the next.",
         edits=((MEAN, "    return loss.item() / len(targets)\n"),),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
         source="NVIDIA/DeepLearningExamples#299",
         forms=(
             (
@@ -911,7 +911,7 @@ MISTAKES = (
                 T_FULL + "            running += loss.item() * targets.shape[0]\n",
             ),
         ),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
     ),
     Mistake(
         id="leaves-last-group-out-of-the-mean",
@@ -927,7 +927,7 @@ MISTAKES = (
                 "            num_samples += group_samples\n",
             ),
         ),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
     ),
     Mistake(
         id="softmax-before-ce",
@@ -1209,7 +1209,7 @@ MISTAKES = (
         id="rounds-result",
         says="You round the loss: small improvements vanish. Look at the last line.",
         edits=((MEAN, "    return round(total_loss / num_samples, 3)\n"),),
-        caught_by={"batches_of_4_1_2_weigh"},
+        caught_by={"batches_of_4_and_1_and_2_weigh"},
     ),
     Mistake(
         id="counts-empty-as-batch",

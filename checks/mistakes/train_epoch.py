@@ -592,7 +592,7 @@ MISTAKES = (
         id="stops-early",
         says="You leave the loop after so many batches: the rest of the epoch is never "
         "trained on. Look at what ends the loop.",
-        edits=((COUNT, COUNT + "        if num_samples > 100:\n            break\n"),),
+        edits=((COUNT, COUNT + "        if num_samples > 50:\n            break\n"),),
         caught_by={"steps_once_for_each_batch"},
     ),
     Mistake(

@@ -12,10 +12,12 @@ depend on another mistake in the same file: say "the gradient is that of batches
 
 from __future__ import annotations
 
+import linecache
 import math
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import import_module
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from checks.judging import restored_settings, seed_everything
@@ -35,6 +37,20 @@ def record(name: str, kata: ModuleType) -> Record:
             seen = look(kata)
         result.update({f"{world} · {what}": value for what, value in seen.items()})
     return result
+
+
+def fresh(kata: ModuleType) -> ModuleType:
+    """Run the file of the module under test anew: without what earlier calls left."""
+    path = str(kata.__file__)
+    module = ModuleType(kata.__name__)
+    module.__file__ = path
+    exec(_compiled("".join(linecache.getlines(path)), path), module.__dict__)
+    return module
+
+
+@lru_cache(maxsize=4)
+def _compiled(text: str, path: str) -> CodeType:
+    return compile(text, path, "exec", dont_inherit=True)
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, str | None]:

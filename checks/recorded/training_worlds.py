@@ -107,7 +107,7 @@ def surroundings(call: Call, sizes: Sequence[int] = (3, 2)) -> Worlds:
 
     def many(kata: ModuleType) -> Seen:
         """A long epoch at learning rate 0: windows and early ends show here alone."""
-        world = World([3, 1] * 55, network="linear", optimizer="standstill")
+        world = World([3, 1] * 30, network="linear", optimizer="standstill")
         run, error = trained(world, call, kata)
         is_right = abs(number(run.returned) - right_epoch(world).mean_loss) < 1e-6
         forwards = min(len(run.log.forwards), len(world.sizes))
