@@ -157,6 +157,7 @@ def settings() -> dict[str, Any]:
         "default dtype": torch.get_default_dtype(),
         "default device": str(torch.get_default_device()),
         "autocast": torch.is_autocast_enabled("cpu"),
+        "autocast's dtype": torch.get_autocast_dtype("cpu"),
         "anomaly detection": torch.is_anomaly_enabled(),
         "number of threads": torch.get_num_threads(),
         "float32 matmul precision": torch.get_float32_matmul_precision(),
@@ -189,6 +190,7 @@ def restored_settings() -> Iterator[None]:
     """Put torch's global settings and random states back on exit, whatever happened."""
     threads = torch.get_num_threads()
     precision = torch.get_float32_matmul_precision()
+    low = torch.get_autocast_dtype("cpu")
     cudnn = torch.backends.cudnn
     flags = cudnn.benchmark, cudnn.deterministic
     dtype = torch.get_default_dtype()
@@ -208,6 +210,7 @@ def restored_settings() -> Iterator[None]:
         torch.set_default_device(None)
         torch.set_grad_enabled(grad)
         torch.set_autocast_enabled("cpu", False)
+        torch.set_autocast_dtype("cpu", low)
         torch.set_anomaly_enabled(False)
         torch.use_deterministic_algorithms(deterministic)
         torch.set_rng_state(torch_state)
