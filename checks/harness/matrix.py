@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from checks.harness import catalogue, grading
+from checks.harness import catalogue, grading, naming
 from checks.harness.verdict import Verdict
 from checks.mistakes import Mistake, StaleEdit, mistakes_of, reference_of
 
@@ -99,11 +99,14 @@ def run(args: argparse.Namespace) -> int:
     """Print the matrix of the katas in `args.names`, of all if there are none."""
     chosen = [catalogue.find(name) for name in args.names] or catalogue.katas()
     console = Console(highlight=False)
-    results = []
+    is_fine = True
     for kata in chosen:
-        results.append(examine(kata))
-        _show(results[-1], console)
-    return 1 if any(result.problems for result in results) else 0
+        result = examine(kata)
+        _show(result, console)
+        figures = naming.figures(kata)
+        _show_figures(figures, console)
+        is_fine = is_fine and not (result.problems or figures.problems())
+    return 0 if is_fine else 1
 
 
 def _frame_problems(verdicts: dict[str, Verdict]) -> list[str]:
@@ -160,6 +163,12 @@ def _show(result: MatrixResult, console: Console) -> None:
         f"check they name, {passed} of {num_fair} fair variations pass"
     )
     for problem in result.problems:
+        console.print(f"  {problem}", style="red", markup=False)
+
+
+def _show_figures(figures: naming.Figures, console: Console) -> None:
+    console.print(figures.summary(), markup=False)
+    for problem in figures.problems():
         console.print(f"  {problem}", style="red", markup=False)
 
 

@@ -16,6 +16,7 @@ from checks.harness.verdict import Verdict
 REWRITTEN = catalogue.ROOT / "checks" / "selftest" / "rewritten"
 PREFIX = "# mistakes:"
 NONE, UNKNOWN = "none", "unknown"
+LEAST_NAMED = 0.95  # of the known mistakes
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,16 @@ class Figures:
     def misjudged(self) -> list[Rewritten]:
         """Right solutions that did not pass, and wrong ones that did."""
         return [s for s in self.solutions if s.is_right != (s.verdict.word == "passed")]
+
+    def problems(self) -> list[str]:
+        """Say what is misjudged or misnamed, and whether too many go unnamed."""
+        found = [f"{s.file}: {s.verdict.word}, which is wrong" for s in self.misjudged]
+        found += [f"{s.file}: named {', '.join(s.misnamed)}" for s in self.misnamed]
+        if self.num_named < LEAST_NAMED * self.num_known:
+            missed = [s for s in self.solutions if s.missed]
+            unnamed = [f"{s.file} ({', '.join(s.missed)})" for s in missed]
+            found.append(f"too few named; missing are {', '.join(unnamed)}")
+        return found
 
     def summary(self) -> str:
         """Return the figures in one line."""

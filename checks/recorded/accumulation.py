@@ -67,13 +67,16 @@ def _means(
     groups = [slice(i, i + STEPS) for i in range(0, len(sizes), STEPS)]
     weighed = [x * n for x, n in zip(before, sizes, strict=True)]
     of_groups = [math.fsum(weighed[g]) / sum(sizes[g]) for g in groups]
-    scaled = {f"{name}, by steps": x / STEPS for name, x in result.items()}
+    scaled = {
+        f"{name}, divided by accumulation_steps": x / STEPS
+        for name, x in result.items()
+    }
     return {
         **result,
         **scaled,
-        "mean of group means": math.fsum(of_groups) / len(of_groups),
-        "last group": of_groups[-1],
-        "weighted mean of full groups": math.fsum(
+        "the mean of group means": math.fsum(of_groups) / len(of_groups),
+        "the last group's loss": of_groups[-1],
+        "the mean over the full groups": math.fsum(
             weighed[: len(sizes) // STEPS * STEPS]
         )
         / max(sum(sizes[: len(sizes) // STEPS * STEPS]), 1),

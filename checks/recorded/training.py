@@ -271,18 +271,23 @@ def averages(
     """The ways to average an epoch's losses, right and wrong, by name."""
     total, num = sum(sizes), len(sizes)
     result: Formulas = {}
-    kinds = {"before": before, "after": after, "at the end": at_end}
+    kinds = {
+        "before each update": before,
+        "after each update": after,
+        "at the end of the epoch": at_end,
+    }
     for when, losses in kinds.items():
         weighed = math.fsum(x * n for x, n in zip(losses, sizes, strict=True))
         result |= {
-            f"weighted mean {when}": weighted_mean(list(losses), list(sizes)),
-            f"mean of means {when}": math.fsum(losses) / num,
-            f"weighted sum by batches {when}": weighed / num,
-            f"weighted sum {when}": weighed,
-            f"sum of means {when}": math.fsum(losses),
-            f"sum of means by samples {when}": math.fsum(losses) / total,
-            f"last batch {when}": losses[-1],
-            f"means times the first size, by samples {when}": (
+            f"the mean over samples {when}": weighted_mean(list(losses), list(sizes)),
+            f"the mean of batch means {when}": math.fsum(losses) / num,
+            f"the sum over samples {when}, divided by batches": weighed / num,
+            f"the sum over samples {when}": weighed,
+            f"the sum of batch means {when}": math.fsum(losses),
+            f"the sum of batch means {when}, divided by samples": math.fsum(losses)
+            / total,
+            f"the last batch's loss {when}": losses[-1],
+            f"every batch weighed by the first one's size {when}": (
                 math.fsum(losses) * sizes[0] / total
             ),
         }

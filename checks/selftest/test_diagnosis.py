@@ -10,7 +10,6 @@ from checks.harness.diagnosis import Form, Study, departures, diagnose, evidence
 from checks.recorded import agree
 
 NAMED = [kata for kata in catalogue.katas() if study.has_worlds(kata)]
-LEAST_NAMED = 0.95  # of the known mistakes in rewritten solutions
 
 STUDY = Study(
     reference={"loss": 1.4, "steps": 3, "mode": "train"},
@@ -83,18 +82,14 @@ def test_no_two_mistakes_look_the_same(kata):
     assert not twins
 
 
+@pytest.mark.timeout(1200)  # a busy machine; one file hangs no longer than its limits
 @pytest.mark.parametrize("kata", NAMED, ids=lambda kata: kata.name)
 def test_rewritten_solutions_are_judged_and_named(kata):
     """Right ones pass, wrong ones do not; known mistakes are named, none wrongly."""
     figures = naming.figures(kata)
 
     print(figures.summary())
-    wrong = [(s.file, s.verdict.word, s.verdict.first_wrong) for s in figures.misjudged]
-    assert not wrong
-    assert not [(s.file, sorted(s.misnamed)) for s in figures.misnamed]
-    assert figures.num_named >= LEAST_NAMED * figures.num_known, [
-        (s.file, sorted(s.missed)) for s in figures.solutions if s.missed
-    ]
+    assert not figures.problems()
     assert sum(bool(s.known) for s in figures.solutions) >= 10
     assert sum(len(s.known) == 2 for s in figures.solutions) >= 3
     assert sum(naming.UNKNOWN in s.labels for s in figures.solutions) >= 3
