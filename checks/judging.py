@@ -36,6 +36,12 @@ def number(value: Any) -> float:
     return math.nan
 
 
+def is_nan(value: Any) -> bool:
+    """Whether what was returned is a number, and that number NaN."""
+    is_number = isinstance(value, (float, Tensor, np.number))
+    return is_number and math.isnan(number(value))
+
+
 def is_close(value: Any, right: float, tolerance: float = VALUE_TOLERANCE) -> bool:
     """Whether `value` is a number within `tolerance` of `right`, relative."""
     scale = max(abs(right), 1e-3)

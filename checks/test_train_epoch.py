@@ -278,7 +278,7 @@ def test_an_empty_batch_is_passed_over(kata, sizes, seed, at):
     )
     wrong = difference(run.parameters, right.run.parameters)
     assert wrong is None, f"{said}after the epoch {wrong}"
-    assert judging.number(run.returned) == judging.number(run.returned), (
+    assert not judging.is_nan(run.returned), (
         f"{said}you returned {shown(run.returned)}: the mean over nothing is NaN, and "
         "NaN times 0 is still NaN"
     )

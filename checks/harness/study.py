@@ -96,7 +96,7 @@ def _work_out(name: str) -> dict[str, Record]:
     with tempfile.TemporaryDirectory(prefix="kata-") as folder:
         result = Path(folder) / "records.json"
         subprocess.run(
-            [sys.executable, "-m", "checks.harness.study", name, str(result)],
+            [sys.executable, "-Wignore", "-m", "checks.harness.study", name, result],
             cwd=catalogue.ROOT,
             check=True,
             stdin=subprocess.DEVNULL,

@@ -23,6 +23,17 @@ IF_SCHEDULE = "    if stepped and scheduler is not None:\n"
 SCHEDULE = "        scheduler.step()\n"
 RETURN = "    return loss.item(), stepped\n"
 
+BY_HOOK = (  # asks the optimizer whether it stepped: right, and other slips show alone
+    (
+        OLD_SCALE + STEP,
+        "    seen = []\n"
+        "    hook = optimizer.register_step_post_hook(lambda *_: seen.append(1))\n"
+        "    scaler.step(optimizer)\n"
+        "    hook.remove()\n",
+    ),
+    (STEPPED, "    stepped = bool(seen)\n"),
+)
+
 GUARD = "two_calls_in_a_row_run_through"
 GRADIENT = "a_step_follows_the_unscaled_gradient"
 CLIPPED = "clips_unscaled_gradients_by_global_norm"
@@ -302,19 +313,18 @@ MISTAKES = (
         forms=(((CLIP, ""), (UPDATE, UPDATE + IF_CLIP + CLIP)),),
     ),
     Mistake(
-        id="clip-before-backward",
-        says="You clip before backward: there is nothing to clip yet. Look at the "
-        "order.",
-        edits=((IF_CLIP + UNSCALE + CLIP, ""), (BACKWARD, IF_CLIP + CLIP + BACKWARD)),
-        caught_by={CLIPPED},
-        source="simchowitzlabpublic/nano-world-model#22",
-    ),
-    Mistake(
         id="no-clip",
-        says="You leave max_norm unused. Look at the arguments.",
+        says="max_norm changes nothing in your step: no gradient is clipped, or at a "
+        "moment when there is none to clip. Look at what stands between backward and "
+        "step.",
         edits=((IF_CLIP + UNSCALE + CLIP, ""),),
         caught_by={CLIPPED},
-        forms=(((CLIP, ""),),),
+        source="simchowitzlabpublic/nano-world-model#22",
+        forms=(
+            ((CLIP, ""),),
+            # before backward
+            ((IF_CLIP + UNSCALE + CLIP, ""), (BACKWARD, IF_CLIP + CLIP + BACKWARD)),
+        ),
     ),
     Mistake(
         id="clips-each-parameter",
@@ -330,19 +340,33 @@ MISTAKES = (
         caught_by={CLIPPED},
         source="mutant",
         forms=(
-            # the weights alone, the biases left out
-            (
-                (
-                    CLIP,
-                    "        weights = [p for p in model.parameters() if p.dim() > 1]\n"
-                    "        nn.utils.clip_grad_norm_(weights, max_norm)\n",
-                ),
-            ),
             (
                 (
                     CLIP,
                     "        for group in optimizer.param_groups:\n"
                     "            nn.utils.clip_grad_norm_(group['params'], max_norm)\n",
+                ),
+            ),
+        ),
+    ),
+    Mistake(
+        id="clips-some-parameters",
+        says="You clip some of the parameters and leave the others out: max_norm is for "
+        "the norm over the whole model. Look at what you hand to the clip.",
+        edits=(
+            (
+                CLIP,
+                "        weights = [p for p in model.parameters() if p.dim() > 1]\n"
+                "        nn.utils.clip_grad_norm_(weights, max_norm)\n",
+            ),
+        ),
+        caught_by={CLIPPED},
+        forms=(
+            (
+                (
+                    CLIP,
+                    "        biases = [p for p in model.parameters() if p.dim() <= 1]\n"
+                    "        nn.utils.clip_grad_norm_(biases, max_norm)\n",
                 ),
             ),
         ),
@@ -437,25 +461,6 @@ MISTAKES = (
         caught_by={"an_overflow_changes_no_parameter"},
     ),
     Mistake(
-        id="hand-made-scaling",
-        says="You scale, unscale and skip by hand: the scaler's own scale never moves. "
-        "Look at who keeps the rules of growth and backoff.",
-        edits=(
-            (BACKWARD, "    (loss * scaler.get_scale()).backward()\n"),
-            (
-                IF_CLIP + UNSCALE,
-                "    grads = [p.grad for p in model.parameters() if p.grad is not None]\n"
-                "    for grad in grads:\n"
-                "        grad /= scaler.get_scale()\n"
-                "    stepped = all(bool(g.isfinite().all()) for g in grads)\n"
-                + IF_CLIP,
-            ),
-            (OLD_SCALE + STEP + UPDATE, "    if stepped:\n        optimizer.step()\n"),
-            (STEPPED, ""),
-        ),
-        caught_by={"the_scale_follows_the_scalers_rules"},
-    ),
-    Mistake(
         id="clips-values",
         says="You clip each entry of the gradient, where its norm is to be limited. "
         "Look at which clip you call.",
@@ -534,6 +539,12 @@ MISTAKES = (
         edits=((UPDATE, ""),),
         caught_by={GUARD},
         source="Azure/MS-AMP#45",
+        forms=(
+            ((UPDATE, ""), *BY_HOOK),
+            # only where there is a limit
+            ((UPDATE, "    if max_norm is not None:\n    " + UPDATE),),
+            ((UPDATE, "    if max_norm is not None:\n    " + UPDATE), *BY_HOOK),
+        ),
     ),
     Mistake(
         id="double-update",
@@ -601,9 +612,9 @@ MISTAKES = (
     ),
     Mistake(
         id="own-scaler",
-        says="You make a scaler of your own at each call: the caller's never learns "
-        "which scale fits, and a disabled one is not heeded. Look at which scaler "
-        "scales.",
+        says="The scaler that you were given judges no gradient: you scale by one of "
+        "your own, or by hand, so its scale never grows and never backs off. Look at "
+        "whose step and update you call.",
         edits=(
             (
                 CLEAR,
@@ -612,6 +623,36 @@ MISTAKES = (
             ),
         ),
         caught_by={"the_scale_follows_the_scalers_rules"},
+        forms=(
+            (
+                (
+                    CLEAR,
+                    CLEAR + "    scaler = torch.amp.GradScaler(\n"
+                    "        device_type,\n"
+                    "        init_scale=scaler.get_scale(),\n"
+                    "        enabled=scaler.is_enabled(),\n"
+                    "    )\n",
+                ),
+            ),
+            ((CLEAR, CLEAR + "    scaler = torch.amp.GradScaler(device_type)\n"),),
+            # scaled, unscaled and skipped by hand
+            (
+                (BACKWARD, "    (loss * scaler.get_scale()).backward()\n"),
+                (
+                    IF_CLIP + UNSCALE,
+                    "    grads = [p.grad for p in model.parameters() if p.grad is not None]\n"
+                    "    for grad in grads:\n"
+                    "        grad /= scaler.get_scale()\n"
+                    "    stepped = all(bool(g.isfinite().all()) for g in grads)\n"
+                    + IF_CLIP,
+                ),
+                (
+                    OLD_SCALE + STEP + UPDATE,
+                    "    if stepped:\n        optimizer.step()\n",
+                ),
+                (STEPPED, ""),
+            ),
+        ),
     ),
     Mistake(
         id="sets-the-scale",
@@ -619,6 +660,7 @@ MISTAKES = (
         "scaler's. Look at what update() is given.",
         edits=((UPDATE, "    scaler.update(scaler.get_scale())\n"),),
         caught_by={"the_scale_follows_the_scalers_rules"},
+        forms=(((UPDATE, "    scaler.update(scaler.get_scale())\n"), *BY_HOOK),),
     ),
     Mistake(
         id="overflow-is-an-error",
@@ -1143,8 +1185,9 @@ MISTAKES = (
     ),
     Mistake(
         id="leaves-autocast-on",
-        says="You switch autocast on and leave it so: everything after you runs in low "
-        "precision. Look at what outlives the call.",
+        says="You switch on a setting of torch (autocast, the dtype that it takes, "
+        "anomaly detection) and leave it so: it holds for everything after you. Look at "
+        "what outlives the call.",
         edits=(
             (RETURN, "    torch.set_autocast_enabled(device_type, True)\n" + RETURN),
         ),
@@ -1239,16 +1282,7 @@ MISTAKES = (
     Mistake(
         id="step-hook",
         says="A hook on the optimizer tells whether it stepped.",
-        edits=(
-            (
-                OLD_SCALE + STEP,
-                "    seen = []\n"
-                "    hook = optimizer.register_step_post_hook(lambda *_: seen.append(1))\n"
-                "    scaler.step(optimizer)\n"
-                "    hook.remove()\n",
-            ),
-            (STEPPED, "    stepped = bool(seen)\n"),
-        ),
+        edits=BY_HOOK,
     ),
     Mistake(
         id="compares-parameters",

@@ -54,6 +54,7 @@ RETURN = (
 SCALER_KEY = '        "grad_scaler_state_dict": scaler,\n'
 SCHEDULER_KEY = '        "scheduler_state_dict": scheduler,\n'
 OPTIMIZER_KEY = '        "optimizer_state_dict": optimizer,\n'
+MODEL_KEY = '        "model_state_dict": model,\n'
 
 MISTAKES = (
     Mistake(
@@ -253,6 +254,8 @@ MISTAKES = (
         ),
         caught_by={"file_is_read_with_weights_only"},
         forms=(
+            # read back with weights_only=True: one's own files are then refused
+            ((COLLECT, COLLECT + '    checkpoint["model_state_dict"] = model\n'),),
             ((COLLECT, COLLECT + '    checkpoint["optimizer"] = optimizer\n'),),
             ((COLLECT, COLLECT + '    checkpoint["path"] = path\n'),),
         ),
@@ -1233,6 +1236,19 @@ MISTAKES = (
                 (OPTIMIZER_KEY, '        "optimizer": optimizer,\n'),
             ),
             (
+                (MODEL_KEY, '        "model": model,\n'),
+                (SCALER_KEY, '        "scaler": scaler,\n'),
+                (SCHEDULER_KEY, '        "scheduler": scheduler,\n'),
+                (OPTIMIZER_KEY, '        "optimizer": optimizer,\n'),
+            ),
+            (
+                (MODEL_KEY, '        "model": model,\n'),
+                (OPTIMIZER_KEY, '        "optimizer": optimizer,\n'),
+            ),
+            ((MODEL_KEY, '        "state_dict": model,\n'),),
+            ((OPTIMIZER_KEY, '        "optimizer": optimizer,\n'),),
+            ((SCHEDULER_KEY, '        "lr_scheduler": scheduler,\n'),),
+            (
                 (START, START.replace('"best_metric"', '"best"')),
                 (
                     RETURN,
@@ -1287,6 +1303,18 @@ MISTAKES = (
         "and a file from a GPU does not load without one. Look at how the file is read.",
         edits=((READ, READ.replace("map_location=map_location, ", "")),),
         caught_by={"a_file_from_a_gpu_loads_without_one"},
+        forms=(
+            # moved when it is read already
+            (
+                (
+                    READ,
+                    READ.replace("map_location=map_location, ", "")
+                    + "    torch.utils._pytree.tree_map_only(\n"
+                    "        torch.Tensor, lambda t: t.to(map_location), checkpoint\n"
+                    "    )\n",
+                ),
+            ),
+        ),
     ),
     Mistake(
         id="ignores-map-location",

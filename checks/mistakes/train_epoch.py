@@ -43,6 +43,13 @@ MISTAKES = (
         source="pytorch/pytorch#47175",
     ),
     Mistake(
+        id="no-backward",
+        says="You never go backward: the optimizer steps without a gradient, and the "
+        "model stays as it was. Look at what comes before the step.",
+        edits=((BACKWARD, ""),),
+        caught_by={"a_step_follows_the_gradient_of_its_batch"},
+    ),
+    Mistake(
         id="zero-grad-after-backward",
         says="You clear the gradients between backward and step: the step finds "
         "nothing, and the model never learns. Look at the order of the three calls.",
@@ -522,7 +529,22 @@ MISTAKES = (
         "fails. Look at what goes into the model.",
         edits=((MOVE, "        targets = targets.to(device)\n"),),
         caught_by={"moves_batches_to_the_device"},
-        forms=(((MOVE, "        features.to(device), targets.to(device)\n"),),),
+        # moved to where the targets are, which is not here yet
+        forms=(
+            (
+                (
+                    MOVE,
+                    "        features = features.to(targets.device)\n"
+                    "        targets = targets.to(device)\n",
+                ),
+            ),
+        ),
+    ),
+    Mistake(
+        id="returns-nothing",
+        says="You return nothing: the caller gets None. Look at the last line.",
+        edits=((MEAN, ""),),
+        caught_by={"returns_a_float"},
     ),
     Mistake(
         id="returns-tensor",

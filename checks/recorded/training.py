@@ -32,6 +32,7 @@ def of_run(world: World, run: Run, formulas: Callable[..., Formulas]) -> Seen:
     """
     seen: Seen = {
         "steps before their backward": _premature(run),
+        "went backward": _went_backward(run),
         **told_forwards(run),
         "modes after": modes_after(run),
         "returned": _returned(world, run, formulas),
@@ -99,6 +100,12 @@ def told(forward: Forward) -> list[Any]:
         forward.grad_enabled,
         str(forward.dtype),
     ]
+
+
+def _went_backward(run: Run) -> bool:
+    """Whether gradients ever came; torch.func leaves no trace but the gradients."""
+    moved = any(step.gradients for step in run.log.steps)
+    return moved or bool(run.log.count("backward"))
 
 
 def _premature(run: Run) -> list[int]:

@@ -93,11 +93,14 @@ def surroundings(call: Call, sizes: Sequence[int] = (3, 2)) -> Worlds:
         kind = "float" if is_float else type(run.returned).__name__
         return {"error": error, "type": kind, "value": names[0] if names else value}
 
-    def elsewhere(kata: ModuleType) -> Seen:
-        """Batches on another device: what reached the model, where it failed."""
+    def elsewhere(kata: ModuleType, features: bool, targets: bool) -> Seen:
+        """Features or targets on another device: what reached the model, and failed."""
         world = World(sizes)
         run = world.begin()
-        batches = [(Elsewhere(x), Elsewhere(y)) for x, y in world.batches()]
+        batches = [
+            (Elsewhere(x) if features else x, Elsewhere(y) if targets else y)
+            for x, y in world.batches()
+        ]
         _, error = attempt(lambda: call(kata, run.model, batches, run.optimizer))
         return {
             "error": error,
@@ -133,7 +136,9 @@ def surroundings(call: Call, sizes: Sequence[int] = (3, 2)) -> Worlds:
         "dropout": with_modes("dropout"),
         "no samples": empty,
         "standing still": standing_still,
-        "elsewhere": elsewhere,
+        "both elsewhere": lambda kata: elsewhere(kata, True, True),
+        "features elsewhere": lambda kata: elsewhere(kata, True, False),
+        "targets elsewhere": lambda kata: elsewhere(kata, False, True),
         "what is the caller's": lambda kata: callers(call, kata, sizes),
     }
 
