@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,35 @@ class Kata:
             for node in tree.body
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
         ]
+
+    def with_grounds(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return these checks and all that they need, in the order of the file.
+
+        A check needs those that its marker `needs` names; see checks/conftest.py.
+        """
+        needs = self._needs()
+        wanted: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in wanted:
+                wanted.add(name)
+                waiting += needs.get(name, [])
+        return tuple(name for name in self.check_names() if name in wanted)
+
+    def _needs(self) -> dict[str, list[str]]:
+        tree = ast.parse(self.checks.read_text(encoding="utf-8"))
+        return {
+            node.name.removeprefix("test_"): [
+                ast.literal_eval(argument)
+                for call in node.decorator_list
+                if isinstance(call, ast.Call)
+                and ast.unparse(call.func) == "pytest.mark.needs"
+                for argument in call.args
+            ]
+            for node in tree.body
+            if isinstance(node, ast.FunctionDef)
+        }
 
 
 def katas(root: Path = ROOT) -> list[Kata]:

@@ -17,7 +17,7 @@ from checks.recorded import Record, agree
 
 MOST = 3  # mistakes named together
 MIXED = 0.3  # of a pair's departures, the share in which the two may blur each other
-MISSING = "nothing there"
+MISSING = "(not recorded)"
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,11 @@ def evidence(record: Record, study: Study, id: str) -> str:
 
 def _told(value: Any) -> str:
     """Show a recorded value in a sentence."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and all(isinstance(x, float) for x in value.values()):
         parts = (what if by == 1 else f"{by:g} × {what}" for what, by in value.items())
         return " + ".join(parts) or "nothing"
+    if isinstance(value, dict):
+        return ", ".join(f"{what}: {_told(x)}" for what, x in value.items())
     if isinstance(value, float):
         return f"{value:.4f}"
     if isinstance(value, list):

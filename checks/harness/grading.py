@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +38,15 @@ __all__ = ["Limits", "Request", "grade", "verdicts", "warm"]
 
 @dataclass(frozen=True)
 class Request:
-    """A text to grade; `label` stands for it in the verdict, as its file name would."""
+    """A text to grade; `label` stands for it in the verdict, as its file name would.
+
+    `only` names the checks to run, in the order of the kata; all when it is empty.
+    """
 
     kata: catalogue.Kata
     label: str
     text: bytes
+    only: tuple[str, ...] = ()
 
 
 class Run:
@@ -50,7 +55,7 @@ class Run:
     def __init__(self, request: Request, limits: Limits) -> None:
         """Lay out a fresh folder and start the child."""
         self.request = request
-        self.names = request.kata.check_names()
+        self.names = list(request.only) or request.kata.check_names()
         self.limits = limits
         self.folder = Path(tempfile.mkdtemp(prefix="kata-"))
         self.records = self._open("records")
@@ -95,8 +100,7 @@ class Run:
         )
         kata, text = self.request.kata, self.request.text.decode(errors="replace")
         word, message, checks = deciding.decide(self.names, text, ending, self.limits)
-        record = ending.first("record") if word == "wrong" else None
-        named = study.name_mistakes(kata.name, record["record"]) if record else {}
+        named = self._named(ending) if word == "wrong" else {}
         return Verdict(
             kata=kata.name,
             file=self.request.label,
@@ -108,6 +112,17 @@ class Run:
             named=tuple(named.values()),
             output=ending.output,
         )
+
+    def _named(self, ending: Ending) -> dict[str, str]:
+        """Name the mistakes; whatever goes wrong with that, the verdict stands."""
+        record = ending.first("record")
+        if record is None:
+            return {}
+        try:
+            return study.name_mistakes(self.request.kata.name, record["record"])
+        except Exception:
+            traceback.print_exc()
+            return {}
 
     def close(self) -> None:
         """Take the child and the folder away, whatever state they are in."""
@@ -125,6 +140,7 @@ class Run:
             records=self.records,
             faults=self.faults,
             limits=self.limits,
+            only=self.request.only,
         )
 
     def _overrun(self) -> Cut | None:
@@ -223,6 +239,13 @@ def grade(
     """Grade (label, content) pairs; yield a verdict each, in their order."""
     warm(kata)
     requests = [Request(kata, label, text) for label, text in sources]
+    yield from in_order(requests, limits, jobs)
+
+
+def in_order(
+    requests: Sequence[Request], limits: Limits | None = None, jobs: int | None = None
+) -> Iterator[Verdict]:
+    """Grade each request; yield the verdicts in the order of the requests."""
     early: dict[int, Verdict] = {}
     next_index = 0
     for index, verdict in verdicts(requests, limits, jobs):
