@@ -89,6 +89,41 @@ S_BACKWARD = "        loss.backward()\n"
 S_RESET = "            in_group = waiting = 0\n"
 
 # As tutorials have it: a mean loss over k, a step every k batches, the rest at the end.
+SHIFTED = """
+from torch.nn.functional import cross_entropy
+
+
+def train_epoch_accumulated(model, batches, optimizer, accumulation_steps, device="cpu"):
+    if not isinstance(accumulation_steps, int) or accumulation_steps < 1:
+        raise ValueError(accumulation_steps)
+    model.train()
+    optimizer.zero_grad()
+    total = count = in_group = i = 0
+
+    def step():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad /= in_group
+        optimizer.step()
+        optimizer.zero_grad()
+
+    for x, y in batches:
+        if not len(y):
+            continue
+        loss = cross_entropy(model(x.to(device)), y.to(device), reduction="sum")
+        loss.backward()
+        total, count, in_group = total + loss.item(), count + len(y), in_group + len(y)
+        if i % accumulation_steps == 0:
+            step()
+            in_group = 0
+        i += 1
+    if count == 0:
+        raise ValueError("no samples")
+    if in_group:
+        step()
+    return total / count
+"""
+
 TUTORIAL = """
 import torch
 from torch import nn
@@ -234,16 +269,6 @@ MISTAKES = (
         ),
         caught_by={"a_smaller_last_group_is_normalised"},
         source="huggingface/transformers#38837",
-        forms=(
-            TUTORIAL,
-            (
-                (
-                    BACKWARD,
-                    "            full = len(group[0][1]) * accumulation_steps\n"
-                    "            (loss / full).backward()\n",
-                ),
-            ),
-        ),
     ),
     Mistake(
         id="nominal-group-size",
@@ -267,6 +292,26 @@ MISTAKES = (
                     BACKWARD,
                     "            largest = max(len(t) for _, t in group)\n"
                     "            (loss / (largest * len(group))).backward()\n",
+                ),
+            ),
+            (
+                (
+                    BACKWARD,
+                    "            full = len(group[0][1]) * accumulation_steps\n"
+                    "            (loss / full).backward()\n",
+                ),
+            ),
+            # the first batch's size of the epoch, and of all groups
+            (
+                (START, START + "    batch_size = 0\n"),
+                (
+                    CLEAR,
+                    CLEAR + "        batch_size = batch_size or len(group[0][1])\n",
+                ),
+                (
+                    BACKWARD,
+                    "            full = batch_size * accumulation_steps\n"
+                    "            (loss / full).backward()\n",
                 ),
             ),
         ),
@@ -607,6 +652,8 @@ MISTAKES = (
             )
         ),
         caught_by={"steps_once_for_each_group"},
+        # normalised by the samples that are in it
+        forms=(SHIFTED,),
     ),
     Mistake(
         id="group-one-too-long",
@@ -1038,6 +1085,21 @@ MISTAKES = (
         caught_by={"trains_in_train_mode"},
     ),
     Mistake(
+        id="batchnorm-statistics-held",
+        says="You keep BatchNorm from tracking its statistics for all but a group's "
+        "first batch: each forward in train mode moves them. Look at what you set on "
+        "single modules.",
+        edits=(
+            (
+                MOVE,
+                MOVE + "            for module in model.modules():\n"
+                "                if isinstance(module, nn.BatchNorm1d):\n"
+                "                    module.track_running_stats = targets is group[0][1]\n",
+            ),
+        ),
+        caught_by={"trains_every_network_with_every_optimizer"},
+    ),
+    Mistake(
         id="train-mode-too-late",
         says="You set train mode after the first forward. Look at what comes before the "
         "loop.",
@@ -1051,8 +1113,6 @@ MISTAKES = (
         edits=((GUARD, ""),),
         caught_by={"accumulation_steps_is_a_positive_int"},
         forms=(
-            # only the value
-            ((GUARD, "    if accumulation_steps < 1:\n        raise ValueError\n"),),
             # only the type
             _stream((S_GUARD, "    if type(accumulation_steps) is not int:\n")),
             # made to fit
@@ -1075,6 +1135,10 @@ MISTAKES = (
         ),
         caught_by={"accumulation_steps_is_a_positive_int"},
         forms=(((GUARD, "    assert accumulation_steps >= 1\n"),),),
+        forms=(
+            # only the value
+            ((GUARD, "    if accumulation_steps < 1:\n        raise ValueError\n"),),
+        ),
     ),
     Mistake(
         id="argument-check-too-late",

@@ -1,4 +1,4 @@
-# mistakes: batchnorm-moves-once-a-group
+# mistakes: batchnorm-statistics-held
 # Lets BatchNorm update its running statistics in the first batch of a group only.
 import contextlib
 

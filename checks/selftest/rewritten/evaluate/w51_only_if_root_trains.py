@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: eval-only-if-training
 # Calls eval() only if the root says that it trains; its children may differ.
 import torch
 import torch.nn.functional as F

@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: eval-inside-the-loop
 # Fetches the first batch before the mode is set, which stays if that fails.
 from itertools import chain
 

@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: leaves-a-setting-changed
 # Turns deterministic algorithms on for the whole process.
 import torch
 import torch.nn.functional as F

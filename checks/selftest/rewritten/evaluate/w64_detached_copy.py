@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: evaluates-a-copy
 # Evaluates a copy in eval mode, and leaves the model itself in the mode it had.
 import copy
 
