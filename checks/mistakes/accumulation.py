@@ -1134,9 +1134,9 @@ MISTAKES = (
             ),
         ),
         caught_by={"accumulation_steps_is_a_positive_int"},
-        forms=(((GUARD, "    assert accumulation_steps >= 1\n"),),),
         forms=(
-            # only the value
+            ((GUARD, "    assert accumulation_steps >= 1\n"),),
+            # only the value, and whatever the rest runs into
             ((GUARD, "    if accumulation_steps < 1:\n        raise ValueError\n"),),
         ),
     ),
