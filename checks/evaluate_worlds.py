@@ -208,12 +208,42 @@ def broken_stream(batches, at):
         yield batch
 
 
-def call_broken(kata, world, breakage, grad=True):
+class PassThrough(nn.Module):
+    """Gives its features back as logits; it has a parameter, as any model."""
+
+    def __init__(self):
+        """Multiply by one."""
+        super().__init__()
+        self.one = nn.Parameter(torch.ones((), dtype=torch.float64))
+
+    def forward(self, features):
+        """Return the features."""
+        return features * self.one
+
+
+def far_apart():
+    """Batches of logits hundreds apart, and their mean loss (100 + 0 + 0 + 100) / 4."""
+    logits = [[0.0, 900.0, 1000.0], [1000.0, 0.0, 0.0], [-1000.0, -900.0, -800.0]]
+    features = torch.tensor(logits, dtype=torch.float64)
+    targets = torch.tensor([1, 0, 2])
+    return [(features, targets), (features[:1], targets[:1])], 50.0
+
+
+def without_end():
+    """Two samples: the first, wrong, has an infinite loss; the second is right."""
+    rows = [[0.0, 1.0, -math.inf], [2.0, 0.0, 0.0]]
+    return [
+        (torch.tensor([row], dtype=torch.float64), torch.tensor([target]))
+        for row, target in zip(rows, (2, 0), strict=True)
+    ]
+
+
+def call_broken(kata, world, breakage, grad=True, kind=DoesNotFit):
     """Call with a stream, or a model, that raises at one batch."""
     what, at = breakage
     run = world.begin()
     if what == "model":
-        run.model.net = Fragile(run.model.net, at, DoesNotFit).train()
+        run.model.net = Fragile(run.model.net, at, kind).train()
     stream = broken_stream(world.batches(), at if what == "batch" else None)
     with torch.set_grad_enabled(grad):
         error = judging.error_of(

@@ -1,5 +1,7 @@
 """The properties of `evaluate`, one check a numbered claim of its statement."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import example, given
@@ -16,10 +18,12 @@ from checks.claims import (
 from checks.evaluate_worlds import (
     GRAD_ADVICE,
     Away,
+    PassThrough,
     Right,
     call_broken,
     comes_from_the_break,
     enter,
+    far_apart,
     grad_story,
     in_train,
     modes_story,
@@ -27,6 +31,7 @@ from checks.evaluate_worlds import (
     near_slip,
     pair,
     story,
+    without_end,
 )
 from checks.judging import difference, hint, is_close, shown, shown_error
 from checks.oracles import logits_with_loss
@@ -106,6 +111,29 @@ def test_accuracy_is_the_share_of_right_predictions(kata, size, seed, network):
 @pytest.mark.needs(
     "loss_is_mean_cross_entropy", "accuracy_is_the_share_of_right_predictions"
 )
+@pytest.mark.needs("loss_is_mean_cross_entropy")
+def test_logits_far_apart_are_measured_too(kata):
+    """Logits hundreds apart have their loss, and an infinite loss is not left out."""
+    batches, right = far_apart()
+
+    loss, _ = pair(kata.evaluate(PassThrough(), batches))
+    endless, accuracy = pair(kata.evaluate(PassThrough(), without_end()))
+
+    assert is_close(loss, right), (
+        f"logits such as [0, 900, 1000] with class 1: the mean loss is {right:.1f}, "
+        f"you returned {shown(loss)}. exp overflows and softmax underflows there; "
+        "cross entropy of the raw logits does not"
+    )
+    assert not math.isfinite(judging.number(endless)), (
+        "a sample whose class has logit -inf has an infinite loss, so has the mean; "
+        f"you returned {shown(endless)}: no sample may be left out of it"
+    )
+    assert is_close(accuracy, 0.5), (
+        "of two samples one is right, the other has an infinite loss: the accuracy is "
+        f"0.5, you returned {shown(accuracy)}"
+    )
+
+
 def test_batches_of_4_and_1_weigh_to_1_4(kata):
     """Mean losses 1 and 3, 3 of 4 and 0 of 1 right: loss 1.4, accuracy 0.6."""
     losses = ((0.2, 0.2, 0.2, 3.4), (3.0,))  # below log 2: predicted right
@@ -148,6 +176,7 @@ def test_batches_of_4_and_1_weigh_to_1_4(kata):
 @given(sizes=batch_sizes, seed=seeds)
 @example(sizes=[4, 3], seed=32)
 @example(sizes=[2, 5, 3], seed=9)
+@example(sizes=[1] * 130, seed=0)
 @pytest.mark.needs("loss_is_mean_cross_entropy")
 def test_loss_weighs_every_sample_once(kata, sizes, seed):
     """The loss is a mean over samples, whatever the batches' sizes."""
@@ -379,6 +408,18 @@ def test_errors_reach_the_caller(kata, breakage):
         f"{story(breakage)}; {end}, from which the caller cannot "
         "tell what happened. Let the exception through"
     )
+
+
+def test_no_kind_of_error_is_swallowed(kata):
+    """Whatever the model raises comes through: want of memory, a wrong value, a key."""
+    for kind in (torch.OutOfMemoryError, ValueError, KeyError, TypeError):
+        broken = call_broken(kata, World([4, 4, 4]), ("model", 1), kind=kind)
+
+        assert broken.error is not None, (
+            f"the model raised {kind.__name__} on batch 2 of 3; you returned "
+            f"{shown(broken.returned)} as if nothing had happened: a batch that fails "
+            "is no batch to leave out. Let the exception through"
+        )
 
 
 @given(sizes=square_sizes, seed=seeds, network=all_networks, stale=st.booleans())

@@ -97,7 +97,19 @@ MISTAKES = (
         "train mode. Look at what comes before the loop.",
         edits=((EVAL, ""), (COUNT, COUNT + EVAL.replace("    ", "        "))),
         caught_by={"evaluates_in_eval_mode"},
-        forms=(((EVAL, ""), (FORWARD, FORWARD + "        model.eval()\n")),),
+        forms=(
+            ((EVAL, ""), (FORWARD, FORWARD + "        model.eval()\n")),
+            # and once more whatever happens
+            (
+                (
+                    EVAL + START + BODY,
+                    START
+                    + "    try:\n"
+                    + indented(BODY.replace(COUNT, COUNT + "        model.eval()\n"))
+                    + "    finally:\n        model.eval()\n",
+                ),
+            ),
+        ),
     ),
     Mistake(
         id="eval-mode-at-the-end",
@@ -354,6 +366,60 @@ MISTAKES = (
         caught_by={"grad_mode_survives_an_error"},
     ),
     Mistake(
+        id="swallows-some-errors",
+        says="You catch one kind of error that the model raises and go on to the next "
+        "batch: the numbers are those of a part of the data. Look at your except.",
+        edits=(
+            (
+                FORWARD,
+                "        try:\n            logits = model(features)\n"
+                "        except torch.OutOfMemoryError:\n            continue\n",
+            ),
+        ),
+        caught_by={"no_kind_of_error_is_swallowed"},
+    ),
+    Mistake(
+        id="unstable-cross-entropy",
+        says="You take the logarithm of a softmax, or of a sum of exponentials: with "
+        "logits far apart it is 0 or infinite. Look at what torch does in one piece.",
+        edits=(
+            (
+                LOSS,
+                "        own = logits.softmax(1)[range(len(targets)), targets]\n"
+                "        loss = -(own + 1e-8).log().mean()\n",
+            ),
+        ),
+        caught_by={"logits_far_apart_are_measured_too"},
+        forms=(
+            (
+                (
+                    LOSS,
+                    "        own = logits[range(len(targets)), targets]\n"
+                    "        loss = (logits.exp().sum(1).log() - own).mean()\n",
+                ),
+            ),
+        ),
+    ),
+    Mistake(
+        id="skips-non-finite-losses",
+        says="You leave out batches whose loss is not finite: the worst samples of all "
+        "drop out of the mean. Look at what you skip.",
+        edits=(
+            (
+                LOSS,
+                LOSS + "        if not torch.isfinite(loss):\n            continue\n",
+            ),
+        ),
+        caught_by={"logits_far_apart_are_measured_too"},
+    ),
+    Mistake(
+        id="stops-early",
+        says="You leave the loop after so many batches: the rest of the data is never "
+        "measured. Look at what ends the loop.",
+        edits=((COUNT, COUNT + "        if num_samples >= 100:\n            break\n"),),
+        caught_by={"loss_weighs_every_sample_once"},
+    ),
+    Mistake(
         id="swallows-errors",
         says="You catch what the batches or the model raise and go on: the numbers are "
         "those of a part of the data, and nobody knows. Look at your except.",
@@ -548,6 +614,14 @@ MISTAKES = (
         forms=(
             ((HITS, HITS.replace("argmax(dim=1)", "argmax()")),),
             ((HITS, HITS.replace("argmax(dim=1)", "max(0).indices")),),
+            # compared one by one, as far as both go
+            (
+                (
+                    HITS,
+                    "        pairs = zip(logits.max(0)[1].tolist(), targets.tolist())\n"
+                    "        num_correct += sum(p == t for p, t in pairs)\n",
+                ),
+            ),
         ),
     ),
     Mistake(
@@ -736,16 +810,20 @@ MISTAKES = (
                     ),
                 ),
             ),
+        ),
+    ),
+    Mistake(
+        id="rounds-accuracy",
+        says="You round the accuracy: small improvements vanish. Look at the last line.",
+        edits=(
             (
-                (
-                    MEAN,
-                    MEAN.replace(
-                        "num_correct / num_samples",
-                        "round(num_correct / num_samples, 4)",
-                    ),
+                MEAN,
+                MEAN.replace(
+                    "num_correct / num_samples", "round(num_correct / num_samples, 4)"
                 ),
             ),
         ),
+        caught_by={"accuracy_is_the_share_of_right_predictions"},
     ),
     Mistake(
         id="no-empty-guard",
@@ -910,6 +988,24 @@ MISTAKES = (
         edits=((EVAL, EVAL + "    model.requires_grad_(False)\n"),),
         caught_by={"nothing_of_the_model_changes"},
         forms=(
+            # switched on whatever happens
+            (
+                (NO_GRAD, ""),
+                (
+                    START + BODY,
+                    "    model.requires_grad_(False)\n    try:\n"
+                    + indented(START + BODY)
+                    + "    finally:\n        model.requires_grad_(True)\n",
+                ),
+            ),
+            (
+                (
+                    START + BODY,
+                    "    model.requires_grad_(False)\n    try:\n"
+                    + indented(START + BODY)
+                    + "    finally:\n        model.requires_grad_(True)\n",
+                ),
+            ),
             (
                 (EVAL, EVAL + "    model.requires_grad_(False)\n"),
                 (MEAN, "    model.requires_grad_(True)\n" + MEAN),

@@ -7,6 +7,7 @@ dtype then shows where it is looked for, and nowhere else.
 from __future__ import annotations
 
 import dis
+import math
 import traceback
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -15,9 +16,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from checks.evaluate_worlds import Away, comes_from_the_break
-from checks.judging import random_states, settings
-from checks.recorded import Seen, fresh
+from checks import judging
+from checks.evaluate_worlds import (
+    Away,
+    PassThrough,
+    call_broken,
+    comes_from_the_break,
+    far_apart,
+    pair,
+    without_end,
+)
+from checks.judging import is_close, random_states, settings
+from checks.recorded import Seen, attempt, fresh
 from checks.recorded.evaluate_calls import BreaksAt, Evaluation, Loader, begin, evaluate
 from checks.recorded.evaluate_told import as_number, read, relation, told_values
 from checks.recorders import Batches, Run, buffers_of, parameters_of
@@ -383,7 +393,31 @@ def _global_state(kata: ModuleType) -> Seen:
     }
 
 
+def _far_apart(kata: ModuleType) -> Seen:
+    """Logits far apart, an infinite loss, a long stream, other kinds of errors."""
+    batches, right = far_apart()
+    loss, _ = pair(attempt(lambda: kata.evaluate(PassThrough(), batches))[0])
+    endless, _ = pair(attempt(lambda: kata.evaluate(PassThrough(), without_end()))[0])
+    world = _linear(*[1] * 110)
+    run = world.begin()
+    attempt(lambda: kata.evaluate(run.model, world.batches()))
+    swallowed = []
+    for kind in (torch.OutOfMemoryError, ValueError):
+        broken = call_broken(kata, _linear(4, 4, 4), ("model", 1), kind=kind)
+        if broken.error is None:
+            swallowed.append(kind.__name__)
+    return {
+        "far apart": "right" if is_close(loss, right) else "not right",
+        "without end": "finite"
+        if math.isfinite(judging.number(endless))
+        else "not finite",
+        "batches forwarded": len({f.batch for f in run.log.forwards}),
+        "swallowed": swallowed,
+    }
+
+
 WORLDS = {
+    "extremes": _far_apart,
     "values": _values,
     "three hundred right ones": _many_right,
     "reading": _reading,

@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: skips-non-finite-losses
 # Passes over a batch whose loss is not finite.
 import math
 

@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: unstable-cross-entropy
 # Takes the log of the probabilities, with an epsilon against log(0).
 import torch
 

@@ -1,4 +1,4 @@
-# mistakes: unknown
+# mistakes: stops-early
 # Looks at the first hundred batches, which is plenty for a mean.
 from itertools import islice
 
