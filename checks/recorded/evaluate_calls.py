@@ -30,9 +30,11 @@ class Loader(list):  # type: ignore[type-arg]
         self.dataset = [None] * sum(len(targets) for _, targets in batches)
         self.log = log
         self.breaks_at = breaks_at
+        self.passes = 0
 
     def __iter__(self) -> Iterator[Any]:
         """Yield each batch when it is asked for."""
+        self.passes += 1
         for index, batch in enumerate(super().__iter__()):
             self.log.events.append(("asked", index))
             if index == self.breaks_at:
@@ -43,15 +45,23 @@ class Loader(list):  # type: ignore[type-arg]
 class BreaksAt(nn.Module):
     """Passes features through `net`, and raises when they are of one batch."""
 
-    def __init__(self, net: nn.Module, log: Log, sizes: Sequence[int], at: int) -> None:
+    def __init__(
+        self,
+        net: nn.Module,
+        log: Log,
+        sizes: Sequence[int],
+        at: int,
+        kind: type[Exception] = DoesNotFit,
+    ) -> None:
         """Wrap `net`; `log` knows its calls, `sizes` are the batches'."""
         super().__init__()
         self.net, self.log, self.sizes, self.at = net, log, sizes, at
+        self.kind = kind
 
     def forward(self, features: Tensor) -> Tensor:
         """Return `net(features)`, but for the batch that does not fit."""
         if list(starts(self.log, self.sizes))[-1][1] == self.at:
-            raise DoesNotFit(f"the model cannot take batch {self.at + 1}")
+            raise self.kind(f"the model cannot take batch {self.at + 1}")
         return self.net(features)
 
 

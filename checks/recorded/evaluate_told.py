@@ -146,7 +146,7 @@ def _gives(
     if not math.isfinite(made):
         return False
     if digits == "rounded":
-        return any(abs(value - round(made, k)) < 1e-9 for k in range(1, 5))
+        return any(abs(value - round(made, k)) < 2e-7 for k in range(1, 5))
     return math.isclose(value, DIGITS[digits](made), rel_tol=tolerance, abs_tol=1e-7)
 
 
