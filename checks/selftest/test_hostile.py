@@ -21,6 +21,7 @@ KATA = "train_epoch"
 REFERENCE = reference_of(KATA)
 LIMITS = Limits(output=2**20, memory=2**29)
 IMPATIENT = replace(LIMITS, importing=2, check=2, whole=6)  # for what never ends
+DRAWN = "\n  called with sizes=[4, 2, 1], seed=0"  # by the first check
 FIRST = "steps_once_for_each_batch"  # the first check, in which a call is hostile
 SECRET = "7654321"  # how long a child that is left behind sleeps
 
@@ -145,7 +146,8 @@ CASES = {
     "skip-call": in_call(
         'pytest.skip("no")',
         "wrong",
-        'your code called pytest.skip()\n  solution.py line 8: pytest.skip("no")',
+        'your code called pytest.skip()\n  solution.py line 8: pytest.skip("no")'
+        f"{DRAWN}",
     ),
     "exit-import": while_imported(
         'import pytest; pytest.exit("bye", returncode=0)',
@@ -189,7 +191,7 @@ CASES = {
         "train_epoch(model, batches, optimizer)",
         "wrong",
         "your code raised RecursionError: maximum recursion depth exceeded\n"
-        "  solution.py line 8: train_epoch(model, batches, optimizer)",
+        f"  solution.py line 8: train_epoch(model, batches, optimizer){DRAWN}",
     ),
     # --- takes too much
     "memory-of-lists": in_call(
@@ -255,7 +257,7 @@ CASES = {
         "if os.path.exists(__file__): os.remove(__file__)\nraise KeyError('gone')",
         "wrong",
         "your code raised KeyError: 'gone'\n"
-        "  solution.py line 9: raise KeyError('gone')",
+        f"  solution.py line 9: raise KeyError('gone'){DRAWN}",
     ),
     "writes-files": before_right(
         "import pathlib\n"
@@ -267,13 +269,13 @@ CASES = {
         "def train_epoch(model, batches, optimizer, device='cpu'): 1 / 0\n",
         "wrong",
         "your code raised ZeroDivisionError: division by zero\n  solution.py line 2: "
-        "def train_epoch(model, batches, optimizer, device='cpu'): 1 / 0",
+        f"def train_epoch(model, batches, optimizer, device='cpu'): 1 / 0{DRAWN}",
     ),
     # --- changes what others rely on
     "changes-dtype": before_right("torch.set_default_dtype(torch.float16)", "wrong"),
     "changes-grad-mode": before_right("torch.set_grad_enabled(False)", "wrong"),
     "changes-seed": before_right("torch.manual_seed(0)", "wrong"),
-    "changes-threads": before_right("torch.set_num_threads(5)"),
+    "changes-threads": before_right("torch.set_num_threads(5)", "wrong"),
     "changes-dtype-and-mode-at-import": while_imported(
         "import torch; torch.set_default_dtype(torch.float16); "
         "torch.set_grad_enabled(False)",
