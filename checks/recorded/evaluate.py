@@ -28,12 +28,18 @@ from checks.evaluate_worlds import (
 )
 from checks.judging import random_states, settings
 from checks.recorded import Seen, fresh
-from checks.recorded.evaluate_calls import BreaksAt, Evaluation, Loader, begin, evaluate
+from checks.recorded.evaluate_calls import (
+    BreaksAt,
+    Evaluation,
+    Loader,
+    begin,
+    evaluate,
+    values,
+)
 from checks.recorded.evaluate_told import (
     LOSSES,
     as_number,
     explain,
-    read,
     relation,
     told_values,
 )
@@ -55,6 +61,9 @@ def _values(kata: ModuleType) -> Seen:
         ([4, 4], 103),
     ):
         run, batches = begin(kata, _linear(*sizes, seed=seed))
+        with torch.no_grad():  # logits near each other: no probability is tiny
+            for parameter in run.model.parameters():
+                parameter *= 0.3
         if sizes == [4, 4]:
             with torch.no_grad():
                 batches = [(x, run.model.net(x).argmax(1)) for x, _ in batches]
@@ -84,7 +93,7 @@ def _many_right(kata: ModuleType) -> Seen:
         run.model.known = {0.5: 0}
         batches = [(torch.eye(size) / 2, torch.arange(size))]
         call = evaluate(fresh(kata), run, batches)
-        pairs.append([as_number(value) for value in read(call.returned)])
+        pairs.append([as_number(value) for value in values(kata, call)])
     ratios = [relation(*pair) for pair in zip(*pairs, strict=True)]
     # a number not divided, and one hit alone, are other slips
     is_steady = any(ratio in (1.0, 3.0, 0.3333, None) for ratio in ratios)
@@ -118,7 +127,7 @@ def _by_the_data_set(kata: ModuleType, world: World, plain: Evaluation) -> bool:
     part = Loader(batches, run.log)
     part.dataset *= 2
     call = evaluate(fresh(kata), run, batches, part)
-    pairs = zip(read(call.returned), read(plain.returned), strict=True)
+    pairs = zip(values(kata, call), values(kata, plain), strict=True)
     return any(relation(*pair) not in (1.0, None) for pair in pairs)
 
 
@@ -146,7 +155,7 @@ def _like(
     if forwarded != plain.forwarded():
         run, batches = begin(kata, world)
         plain = evaluate(fresh(kata), run, [batches[index] for index in forwarded])
-    pairs = zip(read(call.returned), read(plain.returned), strict=True)
+    pairs = zip(values(kata, call), values(kata, plain), strict=True)
     return {
         f"{what}: batches forwarded": forwarded,
         f"{what}: values by their own": [relation(*pair) for pair in pairs],
@@ -186,7 +195,7 @@ def _a_second_call(kata: ModuleType) -> Seen:
     evaluate(module, *begin(kata, _linear(4, 1, seed=1)))
     second = evaluate(module, *begin(kata, _linear(4, 1, seed=2)))
     first = evaluate(fresh(kata), *begin(kata, _linear(4, 1, seed=2)))
-    pairs = zip(read(second.returned), read(first.returned), strict=True)
+    pairs = zip(values(kata, second), values(kata, first), strict=True)
     same = all(relation(*pair) in (1.0, None) for pair in pairs)
     return {"error": second.ended_in, "values as of a first one": same}
 
@@ -407,11 +416,11 @@ def _extremes(kata: ModuleType) -> Seen:
         batches = [(x.clone(), y.clone()) for x, y in given]  # nothing shared
         run = _linear(1).begin()
         run.model.net = PassThrough()
-        run.model.known = {}
+        firsts = [x.flatten()[0].item() for x, _ in batches]
+        run.model.known = {x: firsts.index(x) for x in firsts if firsts.count(x) == 1}
         call = evaluate(fresh(kata), run, batches)
-        loss, other = map(as_number, read(call.returned))
-        is_measured = _is_measured(loss, call) or _is_measured(other, call, "all")
-        seen[f"{story}: measured"] = is_measured
+        loss = as_number(values(kata, call)[0])
+        seen[f"{story}: measured"] = _is_measured(loss, call)
     run, batches = begin(kata, _linear(*[1] * 110))
     call = evaluate(fresh(kata), run, batches)
     late = any(f.batch is not None and f.batch > 104 for f in run.log.forwards)
@@ -425,14 +434,13 @@ def _extremes(kata: ModuleType) -> Seen:
     return {**seen, "swallowed": swallowed}
 
 
-def _is_measured(loss: float | None, call: Evaluation, *digits: str) -> bool:
+def _is_measured(loss: float | None, call: Evaluation) -> bool:
     """Whether some formula gives this loss, be it a wrong one; those show elsewhere."""
     if loss is None:
         return call.error is None
     if math.isinf(loss):
         return any(math.isinf(cross_entropy(*answer)) for answer in call.answers())
-    formula = explain([loss], [call.answers()], LOSSES)
-    return len(formula) > 1 and formula[-1] in (digits or formula)
+    return len(explain([loss], [call.answers()], LOSSES)) > 1
 
 
 WORLDS = {

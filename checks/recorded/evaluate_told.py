@@ -135,7 +135,7 @@ def _or_nan(way: Callable[..., float], logits: Tensor, targets: Tensor) -> float
 
 def _tolerance(batches: Sequence[Answer]) -> float:
     half = any(logits.dtype.itemsize < 4 for logits, _ in batches)
-    return 3e-2 if half else 5e-6
+    return 3e-2 if half else 1e-5
 
 
 def _gives(
