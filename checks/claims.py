@@ -51,6 +51,14 @@ def assert_batches_stay(batches: Sequence[Batch], before: Sequence[Batch]) -> No
             )
 
 
+def modules_in(model: nn.Module, modes: Sequence[bool], *, training: bool) -> str:
+    """Name the modules that are in one mode: "net.1, net.3 are", "the model is"."""
+    names = [name or "the model" for name, _ in model.named_modules()]
+    pairs = zip(names, modes, strict=False)  # a copy may have lost a module
+    found = [name for name, mode in pairs if mode == training]
+    return f"{', '.join(found[:3])} {'is' if len(found) == 1 else 'are'}"
+
+
 def assert_flags_stay(model: nn.Module, before: nn.Module) -> None:
     """Every `requires_grad` is what it is in `before`, a model built the same way."""
     flags = {name: p.requires_grad for name, p in before.named_parameters()}

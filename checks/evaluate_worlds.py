@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -13,7 +12,7 @@ from torch.nn.functional import cross_entropy, nll_loss
 from checks import judging
 from checks.judging import is_close
 from checks.oracles import Epoch
-from checks.recorders import BrokenBatch, Elsewhere, Fragile, Log, Run
+from checks.recorders import BrokenBatch, Fragile, Log, Run
 from checks.worlds import NUM_FEATURES, build
 
 
@@ -174,13 +173,6 @@ def modes_story(entry):
     return f"every module in {entry} mode"
 
 
-def in_train(model, modes):
-    """Name the modules that are in train mode."""
-    names = [name or "the model" for name, _ in model.named_modules()]
-    on = [name for name, training in zip(names, modes, strict=False) if training]
-    return f"{', '.join(on[:3])} {'is' if len(on) == 1 else 'are'}"
-
-
 @dataclass(frozen=True)
 class Broken:
     """How a call ended in which something raised, looked at while the error lives."""
@@ -286,21 +278,3 @@ GRAD_ADVICE = {
     True: " You switch them on whatever was there, and undo the caller's own no_grad: "
     "put back what you found.",
 }
-
-
-class Away(Elsewhere):
-    """Elsewhere under inference_mode too, which hands on `.to` in one piece."""
-
-    @classmethod
-    def __torch_dispatch__(
-        cls,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        """Move here by a `.to` that names a device; leave the rest to `Elsewhere`."""
-        to, kwargs = torch.ops.aten.to, kwargs or {}
-        if func is to.device or (func is to.dtype_layout and kwargs.get("device")):
-            return func(args[0].inner, *args[1:], **kwargs)
-        return super().__torch_dispatch__(func, types, args, kwargs)

@@ -11,6 +11,7 @@ import gc
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -234,10 +235,10 @@ class Elsewhere(torch.Tensor):
     ) -> Any:
         """Move here by `.to`; work among its own kind; refuse to mix."""
         kwargs = kwargs or {}
-        target = kwargs.get("device")
-        if func is torch.ops.aten._to_copy.default:
-            moved = func(args[0].inner, **kwargs) if target else None
-            if moved is not None and moved.device.type != "meta":
+        if func in _moves():
+            moved = func(args[0].inner, *args[1:], **kwargs)
+            is_named = kwargs.get("device") or func is torch.ops.aten.to.device
+            if is_named and moved.device.type != "meta":
                 return moved
         operands = [*args, *kwargs.values()]
         if any(_is_here(operand) for operand in operands):
@@ -248,6 +249,13 @@ class Elsewhere(torch.Tensor):
         kwargs.pop("device", None)
         inner = func(*map(_inner, args), **{k: _inner(v) for k, v in kwargs.items()})
         return cls(inner) if isinstance(inner, Tensor) else inner
+
+
+@lru_cache
+def _moves() -> frozenset[Any]:
+    """The operations that `.to` comes down to; under inference_mode it is in one."""
+    aten = torch.ops.aten
+    return frozenset((aten._to_copy.default, aten.to.device, aten.to.dtype_layout))
 
 
 def _is_here(operand: Any) -> bool:

@@ -16,6 +16,7 @@ from checks.claims import (
     assert_features_came_through,
     assert_flags_stay,
     assert_global_state_stays,
+    modules_in,
 )
 from checks.judging import difference, hint, is_close, shown, shown_error
 from checks.oracles import logits_with_loss, loss_at, softmax_gradient, weighted_mean
@@ -95,13 +96,15 @@ def test_trains_in_train_mode(kata, network, seed):
     for number, forward in enumerate(run.log.forwards, start=1):
         assert all(forward.training), (
             f"the model came in eval mode; at forward {number} "
-            f"{_in_eval(run.model, forward.training)} still in eval mode, so dropout "
+            f"{modules_in(run.model, forward.training, training=False)} "
+            "still in eval mode, so dropout "
             "is off and BatchNorm's statistics stand still: model.train() goes before "
             "the first forward"
         )
     modes = tuple(module.training for module in run.model.modules())
     assert all(modes), (
-        f"after the epoch {_in_eval(run.model, modes)} in eval mode: a training epoch "
+        f"after the epoch {modules_in(run.model, modes, training=False)} "
+        "in eval mode: a training epoch "
         "leaves the model in train mode"
     )
 
@@ -690,10 +693,3 @@ def _assert_updates(world, run, right, more=""):
 def _line(text):
     """A sentence on a line of its own, "" for None."""
     return f"\n{text}" if text else ""
-
-
-def _in_eval(model, modes):
-    """Name the modules that are in eval mode."""
-    names = [name or "the model" for name, _ in model.named_modules()]
-    off = [name for name, training in zip(names, modes, strict=True) if not training]
-    return f"{', '.join(off[:3])} {'is' if len(off) == 1 else 'are'}"

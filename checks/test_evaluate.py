@@ -14,10 +14,10 @@ from checks.claims import (
     assert_features_came_through,
     assert_flags_stay,
     assert_global_state_stays,
+    modules_in,
 )
 from checks.evaluate_worlds import (
     GRAD_ADVICE,
-    Away,
     PassThrough,
     Right,
     call_broken,
@@ -25,7 +25,6 @@ from checks.evaluate_worlds import (
     enter,
     far_apart,
     grad_story,
-    in_train,
     modes_story,
     nan_slip,
     near_slip,
@@ -37,6 +36,7 @@ from checks.judging import difference, hint, is_close, shown, shown_error
 from checks.oracles import logits_with_loss
 from checks.recorders import (
     Batches,
+    Elsewhere,
     buffers_of,
     gradients_of,
     parameters_of,
@@ -287,7 +287,8 @@ def test_evaluates_in_eval_mode(kata, sizes, seed, network, entry):
     for number, forward in enumerate(run.log.forwards, start=1):
         assert not any(forward.training), (
             f"the model came with {modes_story(entry)}; in forward {number} of "
-            f"{len(run.log.forwards)} {in_train(run.model, forward.training)} in train "
+            f"{len(run.log.forwards)} "
+            f"{modules_in(run.model, forward.training, training=True)} in train "
             "mode, so dropout drops and BatchNorm uses and moves its statistics: "
             "model.eval(), called on the whole model, goes before the first forward"
         )
@@ -311,7 +312,8 @@ def test_leaves_the_model_in_eval_mode(kata, network, entry):
     modes = [module.training for module in run.model.modules()]
     assert not any(modes), (
         f"the model came with {modes_story(entry)}; after the evaluation "
-        f"{in_train(run.model, modes)} in train mode. Here the caller is promised eval "
+        f"{modules_in(run.model, modes, training=True)} "
+        "in train mode. Here the caller is promised eval "
         "mode: do not put an old mode back, and set it on the model that was handed in"
     )
 
@@ -331,7 +333,8 @@ def test_eval_mode_survives_an_error(kata, breakage, network):
     modes = [module.training for module in broken.model.modules()]
     assert not any(modes), (
         f"the model came in train mode, and {story(breakage)}; afterwards "
-        f"{in_train(broken.model, modes)} in train mode: model.eval() goes before the "
+        f"{modules_in(broken.model, modes, training=True)} "
+        "in train mode: model.eval() goes before the "
         "first batch is asked for, and nothing undoes it"
     )
 
@@ -535,8 +538,8 @@ def test_moves_batches_to_the_device(kata):
     """Features and targets come from another device and are moved with `.to`."""
     world = World([4, 4])
     cases = (
-        ("features", "cpu", Away, torch.clone),
-        ("targets", torch.device("cpu"), torch.clone, Away),
+        ("features", "cpu", Elsewhere, torch.clone),
+        ("targets", torch.device("cpu"), torch.clone, Elsewhere),
     )
     for what, device, put_x, put_y in cases:
         batches = [(put_x(x), put_y(y)) for x, y in world.batches()]

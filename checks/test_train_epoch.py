@@ -12,6 +12,7 @@ from checks.claims import (
     assert_features_came_through,
     assert_flags_stay,
     assert_global_state_stays,
+    modules_in,
 )
 from checks.judging import (
     difference,
@@ -82,13 +83,15 @@ def test_trains_in_train_mode(kata, network, seed):
     for number, forward in enumerate(run.log.forwards, start=1):
         assert all(forward.training), (
             f"the model came in eval mode; at forward {number} "
-            f"{_in_eval(run.model, forward.training)} still in eval mode, so dropout "
+            f"{modules_in(run.model, forward.training, training=False)} "
+            "still in eval mode, so dropout "
             "is off and BatchNorm's statistics stand still: model.train() goes before "
             "the first forward"
         )
     modes = tuple(module.training for module in run.model.modules())
     assert all(modes), (
-        f"after the epoch {_in_eval(run.model, modes)} in eval mode: a training epoch "
+        f"after the epoch {modules_in(run.model, modes, training=False)} "
+        "in eval mode: a training epoch "
         "leaves the model in train mode"
     )
 
@@ -546,10 +549,3 @@ def test_two_sgd_steps_match_numpy(kata, seed, sizes):
         f"two SGD steps by hand (softmax minus one-hot, mean over {sizes[0]}, then "
         f"over {sizes[1]} samples): at the end {wrong}"
     )
-
-
-def _in_eval(model, modes):
-    """Name the modules that are in eval mode."""
-    names = [name or "the model" for name, _ in model.named_modules()]
-    off = [name for name, training in zip(names, modes, strict=True) if not training]
-    return f"{', '.join(off[:3])} {'is' if len(off) == 1 else 'are'}"

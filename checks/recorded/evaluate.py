@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from checks.evaluate_worlds import (
-    Away,
     PassThrough,
     comes_from_the_break,
     far_apart,
@@ -43,7 +42,7 @@ from checks.recorded.evaluate_told import (
     relation,
     told_values,
 )
-from checks.recorders import Batches, Run, buffers_of, parameters_of
+from checks.recorders import Batches, Elsewhere, Run, buffers_of, parameters_of
 from checks.worlds import STALE, World
 
 
@@ -356,8 +355,8 @@ def _devices(kata: ModuleType) -> Seen:
     """Features or targets elsewhere, and a device that is no string."""
     seen: Seen = {}
     cases: dict[str, tuple[Callable[..., Tensor], Callable[..., Tensor], Any]] = {
-        "features elsewhere": (Away, torch.clone, ()),
-        "targets elsewhere": (torch.clone, Away, ()),
+        "features elsewhere": (Elsewhere, torch.clone, ()),
+        "targets elsewhere": (torch.clone, Elsewhere, ()),
         "a torch.device": (torch.clone, torch.clone, (torch.device("cpu"),)),
     }
     for story, (put_x, put_y, args) in cases.items():

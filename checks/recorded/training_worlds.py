@@ -7,7 +7,6 @@ optimizer)`. So `train_epoch` and its relatives share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -158,7 +157,7 @@ def graphs(call: Call, tell: Callable[[Look], Any]) -> Callable[[ModuleType], Se
 
 def callers(call: Call, kata: ModuleType, sizes: Sequence[int]) -> Seen:
     """What is the caller's: inputs, flags, settings, random state, passes."""
-    world = replace(World(sizes), network="frozen")
+    world = World(sizes, network="frozen")
     run = world.begin()
     stream = Batches(world.batches(), run.log)
     flags = [p.requires_grad for p in run.model.parameters()]
